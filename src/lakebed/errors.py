@@ -1,0 +1,216 @@
+"""Every error that Lakebed raises: one root, each with a stable code, a message and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class LakebedError(Exception):
+    """The root of all errors. `code` never changes; `hint` says what to do next."""
+
+    code = "LAKEBED"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        text = f"[{self.code}] {self.message}"
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class InvalidArgumentError(LakebedError):
+    """An argument of a call is wrong; nothing was changed."""
+
+    code = "INVALID_ARGUMENT"
+
+
+# --- storage -----------------------------------------------------------------------------------
+
+
+class StorageError(LakebedError):
+    """The store failed, and it is not known whether the operation took effect."""
+
+    code = "STORAGE"
+
+
+class ObjectNotFoundError(StorageError):
+    code = "OBJECT_NOT_FOUND"
+
+
+class ObjectExistsError(StorageError):
+    """`put_if_absent` found an object: ours was certainly not written."""
+
+    code = "OBJECT_EXISTS"
+
+
+class StorageUrlError(StorageError):
+    """A URL or its storage options cannot be turned into a store."""
+
+    code = "STORAGE_URL"
+
+
+# --- reading the log ---------------------------------------------------------------------------
+
+
+class TableNotFoundError(LakebedError):
+    code = "TABLE_NOT_FOUND"
+
+
+class LogCorruptedError(LakebedError):
+    """A file of the log, or the log as a whole, breaks the protocol. `file` names it."""
+
+    code = "LOG_CORRUPTED"
+
+    def __init__(self, message: str, *, file: str | None = None, hint: str | None = None) -> None:
+        self.file = file
+        super().__init__(f"{file}: {message}" if file else message, hint=hint)
+
+
+class DataFileError(LakebedError):
+    """A data, change or deletion-vector file is missing or unreadable."""
+
+    code = "DATA_FILE"
+
+    def __init__(self, message: str, *, file: str | None = None, hint: str | None = None) -> None:
+        self.file = file
+        super().__init__(f"{file}: {message}" if file else message, hint=hint)
+
+
+class VersionNotFoundError(LakebedError):
+    """Time travel asks for a version or time that the log no longer has, or never had."""
+
+    code = "VERSION_NOT_FOUND"
+
+
+class UnsupportedFeatureError(LakebedError):
+    """The table needs features or protocol versions that Lakebed does not have."""
+
+    code = "UNSUPPORTED_FEATURE"
+
+    def __init__(
+        self, message: str, *, features: Sequence[str] = (), hint: str | None = None
+    ) -> None:
+        self.features = tuple(features)
+        super().__init__(message, hint=hint)
+
+
+# --- schemas, values, predicates ---------------------------------------------------------------
+
+
+class SchemaError(LakebedError):
+    """A schema is not valid, or cannot be changed as asked."""
+
+    code = "SCHEMA"
+
+
+class SchemaMismatchError(SchemaError):
+    """Data does not fit the schema of the table; the message shows both."""
+
+    code = "SCHEMA_MISMATCH"
+
+
+class ConstraintViolationError(LakebedError):
+    """A row breaks NOT NULL, an invariant or a CHECK constraint."""
+
+    code = "CONSTRAINT_VIOLATION"
+
+
+class PartitionValueError(LakebedError):
+    code = "PARTITION_VALUE"
+
+
+class PredicateError(LakebedError):
+    """A SQL predicate cannot be parsed, resolved or typed. `position` is an offset in `sql`."""
+
+    code = "PREDICATE"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        sql: str | None = None,
+        position: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.sql = sql
+        self.position = position
+        if sql is not None and position is not None:
+            message = f"{message}\n  {sql}\n  {' ' * position}^"
+        super().__init__(message, hint=hint)
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+class TableExistsError(LakebedError):
+    code = "TABLE_EXISTS"
+
+
+class AppendOnlyError(LakebedError):
+    code = "APPEND_ONLY"
+
+
+class InvalidCommitError(LakebedError):
+    """The staged actions would break the protocol; nothing was written."""
+
+    code = "INVALID_COMMIT"
+
+
+class CommitUnknownError(LakebedError):
+    """The store failed and the commit could not be read back: it may or may not be there."""
+
+    code = "COMMIT_UNKNOWN"
+
+
+class ConflictError(LakebedError):
+    """Another commit came first and cannot be reconciled with this one; nothing was written."""
+
+    code = "CONFLICT"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        version: int | None = None,
+        operation: str | None = None,
+        files: Sequence[str] = (),
+        hint: str | None = None,
+    ) -> None:
+        self.version = version
+        self.operation = operation
+        self.files = tuple(files)
+        super().__init__(message, hint=hint)
+
+
+class ConcurrentWriteError(ConflictError):
+    code = "CONCURRENT_WRITE"
+
+
+class MetadataChangedError(ConflictError):
+    code = "METADATA_CHANGED"
+
+
+class ProtocolChangedError(ConflictError):
+    code = "PROTOCOL_CHANGED"
+
+
+class ConcurrentAppendError(ConflictError):
+    code = "CONCURRENT_APPEND"
+
+
+class ConcurrentDeleteReadError(ConflictError):
+    code = "CONCURRENT_DELETE_READ"
+
+
+class ConcurrentDeleteDeleteError(ConflictError):
+    code = "CONCURRENT_DELETE_DELETE"
+
+
+class ConcurrentTransactionError(ConflictError):
+    code = "CONCURRENT_TRANSACTION"
+
+
+class ConcurrentDomainError(ConflictError):
+    code = "CONCURRENT_DOMAIN_METADATA"
