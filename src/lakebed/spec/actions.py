@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
-from lakebed.errors import LogCorruptedError
-
-Json = Mapping[str, Any]
-EMPTY: Mapping[str, Any] = MappingProxyType({})
-
-T = TypeVar("T")
+from lakebed.spec.fields import (
+    Json,
+    broken,
+    compact,
+    extra,
+    integer,
+    names,
+    required,
+    required_integer,
+    string_map,
+    text,
+    typed,
+)
 
 
 @dataclass(frozen=True)
@@ -25,13 +31,13 @@ class Format:
     """PROTOCOL: Format Specification."""
 
     provider: str = "parquet"
-    options: Mapping[str, str] = EMPTY
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Format:
         return cls(
-            provider=_text(raw, "format", "provider", "parquet"),
-            options=_string_map(raw, "format", "options") or EMPTY,
+            provider=text(raw, "format", "provider", "parquet"),
+            options=string_map(raw, "format", "options") or {},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -45,32 +51,32 @@ class Metadata:
     id: str
     schema_string: str
     partition_columns: tuple[str, ...] = ()
-    configuration: Mapping[str, str] = EMPTY
+    configuration: Mapping[str, str] = field(default_factory=dict)
     format: Format = field(default_factory=Format)
     name: str | None = None
     description: str | None = None
     created_time: int | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Metadata:
-        columns = _typed(raw, "metaData", "partitionColumns", list) or []
+        columns = typed(raw, "metaData", "partitionColumns", list) or []
         if not all(isinstance(column, str) for column in columns):
-            raise _broken("metaData", "partitionColumns", "a list of strings")
+            raise broken("metaData", "partitionColumns", "a list of strings")
         return cls(
-            id=_required(raw, "metaData", "id", str),
-            schema_string=_required(raw, "metaData", "schemaString", str),
+            id=required(raw, "metaData", "id", str),
+            schema_string=required(raw, "metaData", "schemaString", str),
             partition_columns=tuple(columns),
-            configuration=_string_map(raw, "metaData", "configuration") or EMPTY,
-            format=Format.parse(_typed(raw, "metaData", "format", Mapping) or {}),
-            name=_typed(raw, "metaData", "name", str),
-            description=_typed(raw, "metaData", "description", str),
-            created_time=_integer(raw, "metaData", "createdTime"),
-            extra=_extra(raw, _METADATA_FIELDS),
+            configuration=string_map(raw, "metaData", "configuration") or {},
+            format=Format.parse(typed(raw, "metaData", "format", dict) or {}),
+            name=typed(raw, "metaData", "name", str),
+            description=typed(raw, "metaData", "description", str),
+            created_time=integer(raw, "metaData", "createdTime"),
+            extra=extra(raw, _METADATA_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
-        return _compact(
+        return compact(
             {
                 "id": self.id,
                 "name": self.name,
@@ -93,21 +99,21 @@ class Protocol:
     min_writer_version: int
     reader_features: tuple[str, ...] | None = None
     writer_features: tuple[str, ...] | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Protocol:
         return cls(
-            min_reader_version=_required_integer(raw, "protocol", "minReaderVersion"),
-            min_writer_version=_required_integer(raw, "protocol", "minWriterVersion"),
-            reader_features=_names(raw, "readerFeatures"),
-            writer_features=_names(raw, "writerFeatures"),
-            extra=_extra(raw, _PROTOCOL_FIELDS),
+            min_reader_version=required_integer(raw, "protocol", "minReaderVersion"),
+            min_writer_version=required_integer(raw, "protocol", "minWriterVersion"),
+            reader_features=names(raw, "readerFeatures"),
+            writer_features=names(raw, "writerFeatures"),
+            extra=extra(raw, _PROTOCOL_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
         reader, writer = self.reader_features, self.writer_features
-        return _compact(
+        return compact(
             {
                 "minReaderVersion": self.min_reader_version,
                 "minWriterVersion": self.min_writer_version,
@@ -127,17 +133,17 @@ class DeletionVector:
     size_in_bytes: int
     cardinality: int
     offset: int | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> DeletionVector:
         return cls(
-            storage_type=_required(raw, "deletionVector", "storageType", str),
-            path_or_inline_dv=_required(raw, "deletionVector", "pathOrInlineDv", str),
-            size_in_bytes=_required_integer(raw, "deletionVector", "sizeInBytes"),
-            cardinality=_required_integer(raw, "deletionVector", "cardinality"),
-            offset=_integer(raw, "deletionVector", "offset"),
-            extra=_extra(raw, _DV_FIELDS),
+            storage_type=required(raw, "deletionVector", "storageType", str),
+            path_or_inline_dv=required(raw, "deletionVector", "pathOrInlineDv", str),
+            size_in_bytes=required_integer(raw, "deletionVector", "sizeInBytes"),
+            cardinality=required_integer(raw, "deletionVector", "cardinality"),
+            offset=integer(raw, "deletionVector", "offset"),
+            extra=extra(raw, _DV_FIELDS),
         )
 
     @property
@@ -147,7 +153,7 @@ class DeletionVector:
         return name if self.offset is None else f"{name}@{self.offset}"
 
     def to_json(self) -> dict[str, Any]:
-        return _compact(
+        return compact(
             {
                 "storageType": self.storage_type,
                 "pathOrInlineDv": self.path_or_inline_dv,
@@ -174,23 +180,23 @@ class Add:
     base_row_id: int | None = None
     default_row_commit_version: int | None = None
     clustering_provider: str | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Add:
         return cls(
-            path=_required(raw, "add", "path", str),
-            partition_values=_string_map(raw, "add", "partitionValues") or EMPTY,
-            size=_required_integer(raw, "add", "size"),
-            modification_time=_required_integer(raw, "add", "modificationTime"),
-            data_change=_required(raw, "add", "dataChange", bool),
-            stats=_typed(raw, "add", "stats", str),
-            tags=_string_map(raw, "add", "tags"),
+            path=required(raw, "add", "path", str),
+            partition_values=string_map(raw, "add", "partitionValues") or {},
+            size=required_integer(raw, "add", "size"),
+            modification_time=required_integer(raw, "add", "modificationTime"),
+            data_change=required(raw, "add", "dataChange", bool),
+            stats=typed(raw, "add", "stats", str),
+            tags=string_map(raw, "add", "tags"),
             deletion_vector=_vector(raw, "add"),
-            base_row_id=_integer(raw, "add", "baseRowId"),
-            default_row_commit_version=_integer(raw, "add", "defaultRowCommitVersion"),
-            clustering_provider=_typed(raw, "add", "clusteringProvider", str),
-            extra=_extra(raw, _ADD_FIELDS),
+            base_row_id=integer(raw, "add", "baseRowId"),
+            default_row_commit_version=integer(raw, "add", "defaultRowCommitVersion"),
+            clustering_provider=typed(raw, "add", "clusteringProvider", str),
+            extra=extra(raw, _ADD_FIELDS),
         )
 
     @property
@@ -200,7 +206,7 @@ class Add:
 
     def to_json(self) -> dict[str, Any]:
         vector = self.deletion_vector
-        return _compact(
+        return compact(
             {
                 "path": self.path,
                 "partitionValues": dict(self.partition_values),
@@ -233,24 +239,24 @@ class Remove:
     deletion_vector: DeletionVector | None = None
     base_row_id: int | None = None
     default_row_commit_version: int | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Remove:
-        changed = _typed(raw, "remove", "dataChange", bool)
+        changed = typed(raw, "remove", "dataChange", bool)
         return cls(
-            path=_required(raw, "remove", "path", str),
+            path=required(raw, "remove", "path", str),
             data_change=True if changed is None else changed,
-            deletion_timestamp=_integer(raw, "remove", "deletionTimestamp"),
-            extended_file_metadata=_typed(raw, "remove", "extendedFileMetadata", bool),
-            partition_values=_string_map(raw, "remove", "partitionValues"),
-            size=_integer(raw, "remove", "size"),
-            stats=_typed(raw, "remove", "stats", str),
-            tags=_string_map(raw, "remove", "tags"),
+            deletion_timestamp=integer(raw, "remove", "deletionTimestamp"),
+            extended_file_metadata=typed(raw, "remove", "extendedFileMetadata", bool),
+            partition_values=string_map(raw, "remove", "partitionValues"),
+            size=integer(raw, "remove", "size"),
+            stats=typed(raw, "remove", "stats", str),
+            tags=string_map(raw, "remove", "tags"),
             deletion_vector=_vector(raw, "remove"),
-            base_row_id=_integer(raw, "remove", "baseRowId"),
-            default_row_commit_version=_integer(raw, "remove", "defaultRowCommitVersion"),
-            extra=_extra(raw, _REMOVE_FIELDS),
+            base_row_id=integer(raw, "remove", "baseRowId"),
+            default_row_commit_version=integer(raw, "remove", "defaultRowCommitVersion"),
+            extra=extra(raw, _REMOVE_FIELDS),
         )
 
     @property
@@ -277,7 +283,7 @@ class Remove:
 
     def to_json(self) -> dict[str, Any]:
         vector, values = self.deletion_vector, self.partition_values
-        return _compact(
+        return compact(
             {
                 "path": self.path,
                 "deletionTimestamp": self.deletion_timestamp,
@@ -304,21 +310,21 @@ class AddCdc:
     size: int
     data_change: bool = False
     tags: Mapping[str, str | None] | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> AddCdc:
         return cls(
-            path=_required(raw, "cdc", "path", str),
-            partition_values=_string_map(raw, "cdc", "partitionValues") or EMPTY,
-            size=_required_integer(raw, "cdc", "size"),
-            data_change=_typed(raw, "cdc", "dataChange", bool) or False,
-            tags=_string_map(raw, "cdc", "tags"),
-            extra=_extra(raw, _CDC_FIELDS),
+            path=required(raw, "cdc", "path", str),
+            partition_values=string_map(raw, "cdc", "partitionValues") or {},
+            size=required_integer(raw, "cdc", "size"),
+            data_change=typed(raw, "cdc", "dataChange", bool) or False,
+            tags=string_map(raw, "cdc", "tags"),
+            extra=extra(raw, _CDC_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
-        return _compact(
+        return compact(
             {
                 "path": self.path,
                 "partitionValues": dict(self.partition_values),
@@ -337,19 +343,19 @@ class Txn:
     app_id: str
     version: int
     last_updated: int | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Txn:
         return cls(
-            app_id=_required(raw, "txn", "appId", str),
-            version=_required_integer(raw, "txn", "version"),
-            last_updated=_integer(raw, "txn", "lastUpdated"),
-            extra=_extra(raw, _TXN_FIELDS),
+            app_id=required(raw, "txn", "appId", str),
+            version=required_integer(raw, "txn", "version"),
+            last_updated=integer(raw, "txn", "lastUpdated"),
+            extra=extra(raw, _TXN_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
-        return _compact(
+        return compact(
             {
                 "appId": self.app_id,
                 "version": self.version,
@@ -366,15 +372,15 @@ class DomainMetadata:
     domain: str
     configuration: str
     removed: bool = False
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> DomainMetadata:
         return cls(
-            domain=_required(raw, "domainMetadata", "domain", str),
-            configuration=_text(raw, "domainMetadata", "configuration", ""),
-            removed=_typed(raw, "domainMetadata", "removed", bool) or False,
-            extra=_extra(raw, _DOMAIN_FIELDS),
+            domain=required(raw, "domainMetadata", "domain", str),
+            configuration=text(raw, "domainMetadata", "configuration", ""),
+            removed=typed(raw, "domainMetadata", "removed", bool) or False,
+            extra=extra(raw, _DOMAIN_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -398,7 +404,7 @@ class CommitInfo:
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        return _integer(self.values, "commitInfo", "inCommitTimestamp")
+        return integer(self.values, "commitInfo", "inCommitTimestamp")
 
     @property
     def operation(self) -> str | None:
@@ -422,20 +428,20 @@ class Sidecar:
     size_in_bytes: int
     modification_time: int
     tags: Mapping[str, str | None] | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> Sidecar:
         return cls(
-            path=_required(raw, "sidecar", "path", str),
-            size_in_bytes=_required_integer(raw, "sidecar", "sizeInBytes"),
-            modification_time=_required_integer(raw, "sidecar", "modificationTime"),
-            tags=_string_map(raw, "sidecar", "tags"),
-            extra=_extra(raw, _SIDECAR_FIELDS),
+            path=required(raw, "sidecar", "path", str),
+            size_in_bytes=required_integer(raw, "sidecar", "sizeInBytes"),
+            modification_time=required_integer(raw, "sidecar", "modificationTime"),
+            tags=string_map(raw, "sidecar", "tags"),
+            extra=extra(raw, _SIDECAR_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
-        return _compact(
+        return compact(
             {
                 "path": self.path,
                 "sizeInBytes": self.size_in_bytes,
@@ -452,19 +458,19 @@ class CheckpointMetadata:
 
     version: int
     tags: Mapping[str, str | None] | None = None
-    extra: Mapping[str, Any] = EMPTY
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: Json) -> CheckpointMetadata:
         return cls(
-            version=_required_integer(raw, "checkpointMetadata", "version"),
-            tags=_string_map(raw, "checkpointMetadata", "tags"),
-            extra=_extra(raw, _CHECKPOINT_FIELDS),
+            version=required_integer(raw, "checkpointMetadata", "version"),
+            tags=string_map(raw, "checkpointMetadata", "tags"),
+            extra=extra(raw, _CHECKPOINT_FIELDS),
         )
 
     def to_json(self) -> dict[str, Any]:
         tags = None if self.tags is None else dict(self.tags)
-        return _compact({"version": self.version, "tags": tags, **self.extra})
+        return compact({"version": self.version, "tags": tags, **self.extra})
 
 
 Action = (
@@ -513,96 +519,58 @@ def wrap(action: Action) -> dict[str, Any]:
 
 
 _METADATA_FIELDS = frozenset(
-    "id name description format schemaString partitionColumns createdTime configuration".split()
+    [
+        "id",
+        "name",
+        "description",
+        "format",
+        "schemaString",
+        "partitionColumns",
+        "createdTime",
+        "configuration",
+    ]
 )
 _PROTOCOL_FIELDS = frozenset(
-    "minReaderVersion minWriterVersion readerFeatures writerFeatures".split()
+    ["minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"]
 )
-_DV_FIELDS = frozenset("storageType pathOrInlineDv offset sizeInBytes cardinality".split())
+_DV_FIELDS = frozenset(["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"])
 _ADD_FIELDS = frozenset(
-    "path partitionValues size modificationTime dataChange stats tags deletionVector baseRowId "
-    "defaultRowCommitVersion clusteringProvider".split()
+    [
+        "path",
+        "partitionValues",
+        "size",
+        "modificationTime",
+        "dataChange",
+        "stats",
+        "tags",
+        "deletionVector",
+        "baseRowId",
+        "defaultRowCommitVersion",
+        "clusteringProvider",
+    ]
 )
 _REMOVE_FIELDS = frozenset(
-    "path deletionTimestamp dataChange extendedFileMetadata partitionValues size stats tags "
-    "deletionVector baseRowId defaultRowCommitVersion".split()
+    [
+        "path",
+        "deletionTimestamp",
+        "dataChange",
+        "extendedFileMetadata",
+        "partitionValues",
+        "size",
+        "stats",
+        "tags",
+        "deletionVector",
+        "baseRowId",
+        "defaultRowCommitVersion",
+    ]
 )
-_CDC_FIELDS = frozenset("path partitionValues size dataChange tags".split())
-_TXN_FIELDS = frozenset("appId version lastUpdated".split())
-_DOMAIN_FIELDS = frozenset("domain configuration removed".split())
-_SIDECAR_FIELDS = frozenset("path sizeInBytes modificationTime tags".split())
-_CHECKPOINT_FIELDS = frozenset("version tags".split())
-
-
-def _broken(action: str, name: str, wanted: str) -> LogCorruptedError:
-    return LogCorruptedError(f"the {action} action has no valid {name!r}: expected {wanted}")
-
-
-def _typed(raw: Json, action: str, name: str, kind: type[T]) -> T | None:
-    value = raw.get(name)
-    if value is None or isinstance(value, kind):
-        return value
-    raise _broken(action, name, kind.__name__)
-
-
-def _text(raw: Json, action: str, name: str, default: str) -> str:
-    value = _typed(raw, action, name, str)
-    return default if value is None else value
-
-
-def _required(raw: Json, action: str, name: str, kind: type[T]) -> T:
-    value = _typed(raw, action, name, kind)
-    if value is None:
-        raise _broken(action, name, kind.__name__)
-    return value
-
-
-def _integer(raw: Json, action: str, name: str) -> int | None:
-    value = raw.get(name)
-    # A bool is an int to Python, and some writers put whole numbers as 1.0.
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        if value is not None and not -(2**63) <= value < 2**63:
-            raise _broken(action, name, "a 64-bit integer")
-        return value
-    raise _broken(action, name, "an integer")
-
-
-def _required_integer(raw: Json, action: str, name: str) -> int:
-    value = _integer(raw, action, name)
-    if value is None:
-        raise _broken(action, name, "an integer")
-    return value
-
-
-def _string_map(raw: Json, action: str, name: str) -> dict[str, Any] | None:
-    value = _typed(raw, action, name, Mapping)
-    if value is None:
-        return None
-    for entry in value.values():
-        if entry is not None and not isinstance(entry, str):
-            raise _broken(action, name, "a map of strings")
-    return dict(value)
-
-
-def _names(raw: Json, name: str) -> tuple[str, ...] | None:
-    value = _typed(raw, "protocol", name, list)
-    if value is None:
-        return None
-    if not all(isinstance(entry, str) for entry in value):
-        raise _broken("protocol", name, "a list of strings")
-    return tuple(value)
+_CDC_FIELDS = frozenset(["path", "partitionValues", "size", "dataChange", "tags"])
+_TXN_FIELDS = frozenset(["appId", "version", "lastUpdated"])
+_DOMAIN_FIELDS = frozenset(["domain", "configuration", "removed"])
+_SIDECAR_FIELDS = frozenset(["path", "sizeInBytes", "modificationTime", "tags"])
+_CHECKPOINT_FIELDS = frozenset(["version", "tags"])
 
 
 def _vector(raw: Json, action: str) -> DeletionVector | None:
-    value = _typed(raw, action, "deletionVector", Mapping)
+    value = typed(raw, action, "deletionVector", dict)
     return None if value is None else DeletionVector.parse(value)
-
-
-def _extra(raw: Json, known: frozenset[str]) -> Mapping[str, Any]:
-    return {name: value for name, value in raw.items() if name not in known} or EMPTY
-
-
-def _compact(raw: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in raw.items() if value is not None}
