@@ -1,0 +1,102 @@
+"""Commit files: one JSON object per line (PROTOCOL: Delta Log Entries).
+
+Log compaction files and V2 checkpoints in JSON have the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from lakebed.errors import LogCorruptedError
+from lakebed.formats import digest
+from lakebed.spec.actions import (
+    NAMES,
+    PARSERS,
+    Action,
+    CheckpointMetadata,
+    CommitInfo,
+    wrap,
+)
+
+
+def encode(actions: Iterable[Action]) -> bytes:
+    """The bytes of a log file, sealed with a digest in its first action."""
+    lines = []
+    for action in actions:
+        line = wrap(action)
+        if not lines:
+            _leave_room(action, line)
+        lines.append(orjson.dumps(line))
+    lines.append(b"")
+    return digest.seal(b"\n".join(lines))
+
+
+def decode(data: bytes, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and raw object of each action, in order. Unknown actions are passed over."""
+    digest.verify(data, file)
+    found = False
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line or line.isspace():
+            continue
+        found = True
+        for name, raw in _object(line, number, file).items():
+            if name not in PARSERS or raw is None:
+                continue
+            if not isinstance(raw, dict):
+                raise LogCorruptedError(f"line {number}: {name!r} is not an object", file=file)
+            yield name, raw
+    if not found:
+        raise LogCorruptedError(
+            "the file is empty",
+            file=file,
+            hint="a writer that cannot write atomically died; restore or remove the file",
+        )
+
+
+def decode_actions(data: bytes, file: str, wanted: Sequence[type] | None = None) -> list[Action]:
+    """The actions as values; `wanted` limits their classes."""
+    names = None if wanted is None else {NAMES[kind] for kind in wanted}
+    return [
+        parse(name, raw, file) for name, raw in decode(data, file) if names is None or name in names
+    ]
+
+
+def parse(name: str, raw: dict[str, Any], file: str) -> Action:
+    """One action as a value; errors name the file."""
+    try:
+        return PARSERS[name](raw)
+    except LogCorruptedError as error:
+        raise LogCorruptedError(error.message, file=file, hint=error.hint) from error
+
+
+def decode_commit_info(data: bytes, file: str) -> CommitInfo | None:
+    """Only the commitInfo, which is nearly always in the first line."""
+    digest.verify(data, file)
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if b'"commitInfo"' not in line:
+            continue
+        raw = _object(line, number, file).get("commitInfo")
+        if isinstance(raw, dict):
+            return CommitInfo.parse(raw)
+    return None
+
+
+def _leave_room(action: Action, line: dict[str, Any]) -> None:
+    body = next(iter(line.values()))
+    if isinstance(action, CheckpointMetadata):
+        body["tags"] = {**(body.get("tags") or {}), digest.FIELD: digest.PLACEHOLDER}
+    else:
+        body[digest.FIELD] = digest.PLACEHOLDER
+
+
+def _object(line: bytes, number: int, file: str) -> dict[str, Any]:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise LogCorruptedError(f"line {number} is not JSON: {error}", file=file) from error
+    if not isinstance(value, dict):
+        raise LogCorruptedError(f"line {number} is not a JSON object", file=file)
+    return value

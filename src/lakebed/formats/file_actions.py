@@ -1,0 +1,148 @@
+"""File actions as Arrow columns (PROTOCOL: Add File and Remove File).
+
+A snapshot keeps its files as columns, never as an object per file. The columns are named as in
+the log; `path` and `partitionValues` are as the log has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.spec.actions import Add, DeletionVector, Remove
+
+STRING_MAP = pa.map_(pa.string(), pa.string())
+DELETION_VECTOR = pa.struct(
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
+
+ADD_SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partitionValues", STRING_MAP),
+        ("size", pa.int64()),
+        ("modificationTime", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("stats", pa.string()),
+        ("tags", STRING_MAP),
+        ("deletionVector", DELETION_VECTOR),
+        ("baseRowId", pa.int64()),
+        ("defaultRowCommitVersion", pa.int64()),
+        ("clusteringProvider", pa.string()),
+    ]
+)
+
+REMOVE_SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("deletionTimestamp", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("extendedFileMetadata", pa.bool_()),
+        ("partitionValues", STRING_MAP),
+        ("size", pa.int64()),
+        ("deletionVector", DELETION_VECTOR),
+        ("baseRowId", pa.int64()),
+        ("defaultRowCommitVersion", pa.int64()),
+    ]
+)
+
+_FLUSH = 16_384
+
+
+class FileTableBuilder:
+    """Collects file actions row by row and turns them into Arrow columns a batch at a time."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._batches: list[pa.RecordBatch] = []
+        self._rows: list[Mapping[str, Any]] = []
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= _FLUSH:
+            self._flush()
+
+    def finish(self) -> pa.Table:
+        self._flush()
+        return pa.Table.from_batches(self._batches, schema=self._schema)
+
+    def _flush(self) -> None:
+        if self._rows:
+            arrays = [_column(self._rows, field) for field in self._schema]
+            self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            self._rows = []
+
+
+def adds_to_table(adds: Sequence[Add]) -> pa.Table:
+    builder = FileTableBuilder(ADD_SCHEMA)
+    for add in adds:
+        builder.append(add.to_json())
+    return builder.finish()
+
+
+def removes_to_table(removes: Sequence[Remove]) -> pa.Table:
+    builder = FileTableBuilder(REMOVE_SCHEMA)
+    for remove in removes:
+        builder.append(remove.to_json())
+    return builder.finish()
+
+
+def adds_from_table(table: pa.Table) -> list[Add]:
+    """Actions for a few files; columns that are absent count as null."""
+    return [
+        Add(
+            path=row["path"],
+            partition_values=dict(row.get("partitionValues") or ()),
+            size=row["size"],
+            modification_time=row["modificationTime"],
+            data_change=bool(row.get("dataChange")),
+            stats=row.get("stats"),
+            tags=_mapping(row.get("tags")),
+            deletion_vector=_vector(row.get("deletionVector")),
+            base_row_id=row.get("baseRowId"),
+            default_row_commit_version=row.get("defaultRowCommitVersion"),
+            clustering_provider=row.get("clusteringProvider"),
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def removes_from_table(table: pa.Table) -> list[Remove]:
+    return [
+        Remove(
+            path=row["path"],
+            data_change=bool(row.get("dataChange")),
+            deletion_timestamp=row.get("deletionTimestamp"),
+            extended_file_metadata=row.get("extendedFileMetadata"),
+            partition_values=_mapping(row.get("partitionValues")),
+            size=row.get("size"),
+            deletion_vector=_vector(row.get("deletionVector")),
+            base_row_id=row.get("baseRowId"),
+            default_row_commit_version=row.get("defaultRowCommitVersion"),
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
+    name, kind = field.name, field.type
+    values = [row.get(name) for row in rows]
+    if pa.types.is_map(kind):
+        values = [None if value is None else list(value.items()) for value in values]
+    return pa.array(values, type=kind)
+
+
+def _mapping(entries: list[tuple[str, str | None]] | None) -> dict[str, str | None] | None:
+    return None if entries is None else dict(entries)
+
+
+def _vector(raw: Mapping[str, Any] | None) -> DeletionVector | None:
+    return None if raw is None else DeletionVector.parse(raw)
