@@ -1,0 +1,227 @@
+"""`./run` on machines that lack something, and on one that has everything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Machine
+
+ROOT = Path(__file__).resolve().parents[2]
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def test_without_a_command_lists_every_command_and_sets_up_nothing(ready_machine: Machine) -> None:
+    done = ready_machine.run()
+    assert done.returncode == 0
+    listed = re.findall(r"^  \./run (\w+)", done.stdout, re.MULTILINE)
+    assert list(dict.fromkeys(listed)) == ["demo", "test", "check", "tidy", "bench", "doctor"]
+    assert not (ready_machine.root / ".venv").exists()
+
+
+def test_an_unknown_command_fails_and_lists_the_known_ones(ready_machine: Machine) -> None:
+    done = ready_machine.run("deom")
+    assert done.returncode == 2
+    assert "'deom'" in done.stderr
+    assert "./run demo" in done.stderr
+
+
+# --- Python ------------------------------------------------------------------------------------
+
+
+def test_without_python_says_what_to_install(machine: Machine) -> None:
+    done = machine.run("demo")
+    assert done.returncode == 1
+    assert "needs Python 3.10 or newer" in done.stderr
+    assert "no Python found" in done.stderr
+    for hint in ("sudo apt install python3 python3-venv", "brew install python", "conda create"):
+        assert hint in done.stderr
+
+
+def test_with_only_old_pythons_names_them_and_says_what_to_install(machine: Machine) -> None:
+    machine.old_python("python3", "3.9")
+    machine.old_python("python", "2.7")
+    done = machine.run("demo")
+    assert done.returncode == 1
+    assert "python3 is 3.9, python is 2.7" in done.stderr
+    assert "sudo apt install python3" in done.stderr
+
+
+def test_passes_over_old_and_broken_pythons_to_a_newer_one(machine: Machine) -> None:
+    machine.old_python("python3", "3.9")
+    machine.command("python3.13", "echo 'command not found' >&2; exit 127")
+    machine.python("python3.12")
+    assert machine.run().returncode == 0
+
+
+def test_a_python_chosen_by_hand_is_the_only_one_tried(ready_machine: Machine) -> None:
+    ready_machine.old_python("mine", "3.8")
+    ready_machine.environ["LAKEBED_PYTHON"] = str(ready_machine.bin / "mine")
+    done = ready_machine.run()
+    assert done.returncode == 1
+    assert "mine is 3.8" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["ensurepip", "venv"])
+def test_a_python_without_venv_says_which_package_has_it(machine: Machine, module: str) -> None:
+    machine.java("17.0.15")
+    machine.python(before=f"sys.modules[{module!r}] = None")
+    done = machine.run("demo")
+    assert done.returncode == 1
+    assert f"it has no module {module}" in done.stderr
+    assert f"sudo apt install python{THIS_PYTHON}-venv" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (machine.root / ".venv").exists()
+
+
+# --- Java --------------------------------------------------------------------------------------
+
+
+def test_doctor_accepts_a_machine_with_everything(ready_machine: Machine) -> None:
+    done = ready_machine.run("doctor")
+    assert done.returncode == 0, done.stderr
+    assert "Java 17" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("1.8.0_392", 8), ("11.0.21", 11), ("16", 16)], ids=str
+)
+def test_doctor_refuses_an_old_java_and_says_what_to_install(
+    machine: Machine, version: str, major: int
+) -> None:
+    machine.python()
+    machine.java(version)
+    done = machine.run("doctor")
+    assert done.returncode == 1
+    assert f"is version {major}" in done.stderr
+    for hint in ("openjdk-17-jre-headless", "brew install --cask temurin", "openjdk=17"):
+        assert hint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_doctor_without_java_says_what_to_install(machine: Machine) -> None:
+    machine.python()
+    done = machine.run("doctor")
+    assert done.returncode == 1
+    assert "there is no java on the PATH" in done.stderr
+    assert "openjdk-17-jre-headless" in done.stderr
+
+
+def test_doctor_refuses_a_java_that_is_only_a_stub(machine: Machine) -> None:
+    machine.python()
+    machine.command("java", "echo 'Unable to locate a Java Runtime.' >&2; exit 1")
+    done = machine.run("doctor")
+    assert done.returncode == 1
+    assert "does not start" in done.stderr
+
+
+def test_java_home_comes_before_the_path(ready_machine: Machine, tmp_path: Path) -> None:
+    ready_machine.environ["JAVA_HOME"] = str(tmp_path / "no such jdk")
+    done = ready_machine.run("doctor")
+    assert done.returncode == 1
+    assert "no such jdk/bin/java does not start" in done.stderr
+
+
+# --- the environment ---------------------------------------------------------------------------
+
+
+def test_first_demo_makes_the_environment_and_installs_once(finished_machine: Machine) -> None:
+    assert finished_machine.installs == 1
+    again = finished_machine.run("demo")
+    assert f"demo in {finished_machine.root}/.venv" in again.stdout
+    assert again.stderr == ""
+    assert finished_machine.installs == 1
+
+
+def test_runs_where_it_is_called_with_the_arguments_given(
+    used_machine: Machine, tmp_path: Path
+) -> None:
+    done = used_machine.run("demo", "an argument", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"called in {tmp_path}" in done.stdout
+    assert "with ['an argument']" in done.stdout
+
+
+def test_installs_again_when_pyproject_changed(used_machine: Machine) -> None:
+    with (used_machine.root / "pyproject.toml").open("a") as file:
+        file.write("# changed\n")
+    for _ in range(2):
+        assert used_machine.run("demo").returncode == 0
+    assert used_machine.installs == 1
+
+
+def test_without_java_the_demo_warns_and_runs(used_machine: Machine) -> None:
+    (used_machine.bin / "java").unlink()
+    done = used_machine.run("demo")
+    assert done.returncode == 0
+    assert "warning: Spark needs Java 17" in done.stderr
+    assert "demo in" in done.stdout
+
+
+def test_a_broken_environment_is_remade(used_machine: Machine) -> None:
+    python = used_machine.root / ".venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/no/such/python")
+    done = used_machine.run("demo")
+    assert done.returncode == 0, done.stderr
+    assert "Remaking the broken .venv" in done.stderr
+    assert "demo in" in done.stdout
+
+
+def test_an_environment_without_pip_is_remade(used_machine: Machine) -> None:
+    (pip,) = (used_machine.root / ".venv").glob("lib/python*/site-packages/pip")
+    shutil.rmtree(pip)
+    assert _remakes_the_environment(used_machine)
+
+
+def test_an_environment_whose_install_was_killed_is_remade(used_machine: Machine) -> None:
+    (used_machine.root / ".venv" / "lakebed-installing").touch()
+    used_machine.stamp.unlink()
+    assert _remakes_the_environment(used_machine)
+
+
+def test_the_environment_of_a_project_that_was_moved_is_remade(
+    used_machine: Machine, tmp_path: Path
+) -> None:
+    used_machine.root = Path(shutil.move(used_machine.root, tmp_path / "moved"))
+    assert _remakes_the_environment(used_machine)
+
+
+def test_an_unreadable_stamp_only_installs_again(used_machine: Machine) -> None:
+    used_machine.stamp.write_text("{")
+    done = used_machine.run("demo")
+    assert done.returncode == 0, done.stderr
+    assert used_machine.installs == 1
+
+
+def test_when_pip_fails_it_says_what_pip_needs_and_keeps_the_environment(
+    used_machine: Machine,
+) -> None:
+    pyproject = used_machine.root / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().replace("requires = []", 'requires = ["absent"]'))
+    used_machine.environ["PIP_NO_INDEX"] = "1"
+    done = used_machine.run("demo")
+    assert done.returncode == 1
+    assert "absent" in done.stderr
+    assert "PIP_INDEX_URL" in done.stderr
+    assert "run.py" not in done.stderr
+    assert (used_machine.root / ".venv" / "bin" / "python").exists()
+
+
+def test_the_continuous_integration_calls_the_same_command() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    commands = [line for line in lines if line and not line.startswith(("#", "set "))]
+    assert len(commands) == 1
+    assert commands[0].endswith('/../run" test')
+
+
+def _remakes_the_environment(machine: Machine) -> bool:
+    """Told by what it says on a machine that cannot make one: making one takes seconds."""
+    machine.python(before="sys.modules['ensurepip'] = None")
+    return "cannot create virtual environments" in machine.run("demo").stderr
