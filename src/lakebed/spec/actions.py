@@ -17,9 +17,11 @@ from lakebed.spec.fields import (
     compact,
     extra,
     integer,
+    integer32,
     names,
     required,
     required_integer,
+    required_integer32,
     string_map,
     text,
     typed,
@@ -104,8 +106,8 @@ class Protocol:
     @classmethod
     def parse(cls, raw: Json) -> Protocol:
         return cls(
-            min_reader_version=required_integer(raw, "protocol", "minReaderVersion"),
-            min_writer_version=required_integer(raw, "protocol", "minWriterVersion"),
+            min_reader_version=required_integer32(raw, "protocol", "minReaderVersion"),
+            min_writer_version=required_integer32(raw, "protocol", "minWriterVersion"),
             reader_features=names(raw, "readerFeatures"),
             writer_features=names(raw, "writerFeatures"),
             extra=extra(raw, _PROTOCOL_FIELDS),
@@ -140,9 +142,9 @@ class DeletionVector:
         return cls(
             storage_type=required(raw, "deletionVector", "storageType", str),
             path_or_inline_dv=required(raw, "deletionVector", "pathOrInlineDv", str),
-            size_in_bytes=required_integer(raw, "deletionVector", "sizeInBytes"),
+            size_in_bytes=required_integer32(raw, "deletionVector", "sizeInBytes"),
             cardinality=required_integer(raw, "deletionVector", "cardinality"),
-            offset=integer(raw, "deletionVector", "offset"),
+            offset=integer32(raw, "deletionVector", "offset"),
             extra=extra(raw, _DV_FIELDS),
         )
 

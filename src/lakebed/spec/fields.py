@@ -46,6 +46,20 @@ def integer(raw: Json, action: str, name: str) -> int | None:
     raise broken(action, name, "an integer")
 
 
+def integer32(raw: Json, action: str, name: str) -> int | None:
+    value = integer(raw, action, name)
+    if value is not None and not -(2**31) <= value < 2**31:
+        raise broken(action, name, "a 32-bit integer")
+    return value
+
+
+def required_integer32(raw: Json, action: str, name: str) -> int:
+    value = integer32(raw, action, name)
+    if value is None:
+        raise broken(action, name, "an integer")
+    return value
+
+
 def required_integer(raw: Json, action: str, name: str) -> int:
     value = integer(raw, action, name)
     if value is None:

@@ -1,0 +1,77 @@
+"""What was done to a table, commit by commit, newest first (delta-spark's DESCRIBE HISTORY)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.formats import commit
+from lakebed.log.names import LogFile
+from lakebed.log.times import CommitTimes
+from lakebed.spec.actions import CommitInfo
+from lakebed.storage.store import Store
+
+_STRINGS = pa.map_(pa.string(), pa.string())
+
+HISTORY_SCHEMA = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("timestamp", pa.timestamp("ms", tz="UTC")),
+        ("userId", pa.string()),
+        ("userName", pa.string()),
+        ("operation", pa.string()),
+        ("operationParameters", _STRINGS),
+        ("job", _STRINGS),
+        ("notebook", _STRINGS),
+        ("clusterId", pa.string()),
+        ("readVersion", pa.int64()),
+        ("isolationLevel", pa.string()),
+        ("isBlindAppend", pa.bool_()),
+        ("operationMetrics", _STRINGS),
+        ("userMetadata", pa.string()),
+        ("engineInfo", pa.string()),
+    ]
+)
+
+
+def read_history(store: Store, commits: Sequence[LogFile], times: CommitTimes) -> pa.Table:
+    """One row per commit in `commits` (oldest first), newest first."""
+    bodies = store.get_many([file.path for file in commits])
+    rows = []
+    for file, data in zip(reversed(commits), reversed(bodies), strict=True):
+        info = commit.decode_commit_info(data, file.path)
+        rows.append(_row(file.version, times.time_of(file.version), info))
+    return pa.Table.from_pylist(rows, schema=HISTORY_SCHEMA)
+
+
+def _row(version: int, moment: int, info: CommitInfo | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"version": version, "timestamp": moment}
+    values = {} if info is None else info.values
+    for field in HISTORY_SCHEMA:
+        if field.name not in row:
+            row[field.name] = _fit(values.get(field.name), field.type)
+    return row
+
+
+def _fit(value: Any, kind: pa.DataType) -> Any:
+    """commitInfo is free JSON: what does not fit its column is shown as text or left out."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return _texts(value) if isinstance(value, Mapping) else None
+    if pa.types.is_string(kind):
+        return _text(value)
+    if pa.types.is_boolean(kind):
+        return value if isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _texts(values: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    return [(name, None if value is None else _text(value)) for name, value in values.items()]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,247 @@
+"""A version of a table: protocol, metadata, files, transactions, domains.
+
+PROTOCOL: Delta Table Specification, Action Reconciliation. What is asked for is read, no more:
+the head of a table often comes from one checksum file, and files are columns read on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.errors import LogCorruptedError, ObjectNotFoundError
+from lakebed.formats import checksum as checksum_format
+from lakebed.formats.checksum import VersionChecksum
+from lakebed.formats.digest import is_sealed
+from lakebed.log.checkpoint_reader import CheckpointReader
+from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState
+from lakebed.log.names import LogFile, commit_path
+from lakebed.log.replay import Replay, TableHead
+from lakebed.log.segment import LogSegment
+from lakebed.log.totals import Totals
+from lakebed.spec.actions import Action, Add, CommitInfo, DomainMetadata, Metadata, Remove, Txn
+from lakebed.spec.actions import Protocol as TableProtocol
+from lakebed.spec.features import check_readable
+from lakebed.spec.properties import TableProperties
+from lakebed.spec.schema import StructType, parse_schema
+from lakebed.storage.store import Store
+
+
+class Snapshot:
+    """One version. Immutable; what it has read it remembers."""
+
+    def __init__(
+        self,
+        store: Store,
+        segment: LogSegment,
+        *,
+        head: TableHead | None = None,
+        files: FileState | None = None,
+        totals: Totals | None = None,
+    ) -> None:
+        self.store = store
+        self.segment = segment
+        self._replayed: tuple[TableHead, FileState] | None = None
+        self._known_totals = totals
+        self._files = files
+        self._head = head or self._head_from_checksum() or self._replay()[0]
+        self._verified = files is not None
+        check_readable(self.protocol)
+
+    @property
+    def version(self) -> int:
+        return self.segment.version
+
+    @property
+    def protocol(self) -> TableProtocol:
+        return self._require(self._head.protocol, "protocol")
+
+    @property
+    def metadata(self) -> Metadata:
+        return self._require(self._head.metadata, "metaData")
+
+    @property
+    def transactions(self) -> Mapping[str, Txn]:
+        return self._head.transactions
+
+    @property
+    def domains(self) -> Mapping[str, DomainMetadata]:
+        return self._head.domains
+
+    @cached_property
+    def commit_info(self) -> CommitInfo | None:
+        """The commitInfo of this version, where its commit is still there."""
+        if self._head.info is not None:
+            return self._head.info
+        from_commit = Replay()
+        try:
+            path = commit_path(self.version)
+            from_commit.commit(self.store.get(path), path, newest=True)
+        except ObjectNotFoundError:
+            return None
+        return from_commit.head.info
+
+    @cached_property
+    def schema(self) -> StructType:
+        return parse_schema(self.metadata.schema_string)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self.metadata.partition_columns
+
+    @cached_property
+    def properties(self) -> TableProperties:
+        return TableProperties(self.metadata.configuration)
+
+    def files(self, columns: Sequence[str] = ADD_FIELDS) -> pa.Table:
+        """The live files, with the columns named as in the log."""
+        table = self._state.live(columns)
+        self._verify(table.num_rows)
+        return table
+
+    def files_with_stats(self, columns: Sequence[str] = ()) -> pa.Table:
+        """Also `stats_parsed` where the checkpoint has it, and `stats` for the files without."""
+        wanted = dict.fromkeys([*columns, "path", "partitionValues", "deletionVector"])
+        if not self._state.has_parsed_stats():
+            return self.files([*wanted, "stats"])
+        table = self.files([*wanted, "stats_parsed"])
+        parsed = table.column("stats_parsed")
+        if parsed.null_count == 0:
+            empty = pa.chunked_array([pa.nulls(table.num_rows, pa.string())])
+            return table.append_column("stats", empty)
+        return table.append_column("stats", self.files(["stats"]).column("stats"))
+
+    def tombstones(self, columns: Sequence[str] = REMOVE_FIELDS) -> pa.Table:
+        return self._state.tombstones(columns)
+
+    @property
+    def totals(self) -> Totals:
+        """Counted once; afterwards carried along from commit to commit."""
+        if self._known_totals is None:
+            self._known_totals = Totals.of(self._state.live(["size", "deletionVector"]))
+        return self._known_totals
+
+    @property
+    def totals_if_known(self) -> Totals | None:
+        return self._known_totals
+
+    def after(self, version: int, actions: Sequence[Action], *, fresh: bool = False) -> Snapshot:
+        """The next version, from this one and its commit, without touching the store.
+
+        `fresh` says that every added file is new to the table and every removed one was live,
+        which lets the totals go on without counting.
+        """
+        adds = [action for action in actions if isinstance(action, Add)]
+        removes = [action for action in actions if isinstance(action, Remove)]
+        commits = (*self.segment.commits, LogFile(commit_path(version), "commit", version))
+        known = self._known_totals
+        totals = known.after(adds, removes) if known is not None and fresh else None
+        return Snapshot(
+            self.store,
+            replace(self.segment, version=version, commits=commits, compactions=(), checksum=None),
+            head=self._head.newer(actions),
+            files=self._state.apply(adds, removes),
+            totals=totals,
+        )
+
+    def rebased(self, segment: LogSegment) -> Snapshot:
+        """The same version over a checkpoint that was just written: its tail is gone."""
+        return Snapshot(
+            self.store,
+            segment,
+            head=self._head,
+            files=self._state.collapsed(),
+            totals=self._known_totals,
+        )
+
+    @property
+    def _state(self) -> FileState:
+        if self._files is None:
+            self._files = self._replay()[1]
+        return self._files
+
+    def _replay(self) -> tuple[TableHead, FileState]:
+        if self._replayed is None:
+            replay = self._read_tail()
+            head, base = replay.head, None
+            if self.segment.checkpoint is not None:
+                base = CheckpointReader(self.store, self.segment.checkpoint)
+                head = _over(head, base.head)
+            self._replayed = head.without_tombstones(), FileState(base, replay.files())
+        return self._replayed
+
+    def _read_tail(self) -> Replay:
+        plan = self.segment.plan()
+        bodies = self.store.get_many([file.path for file in plan])
+        compacted = (
+            file.end_version is not None and not is_sealed(data)
+            for file, data in zip(plan, bodies, strict=True)
+        )
+        if any(compacted):
+            # Compactions of other writers are only a copy of the commits, and some are wrong.
+            plan = list(self.segment.commits)
+            bodies = self.store.get_many([file.path for file in plan])
+        replay = Replay()
+        for file, data in zip(reversed(plan), reversed(bodies), strict=True):
+            replay.commit(data, file.path, newest=file.version == self.version)
+        return replay
+
+    def _head_from_checksum(self) -> TableHead | None:
+        found = self.read_checksum()
+        if found is None or not found.sealed:
+            return None
+        self._known_totals = self._known_totals or Totals.of_checksum(found)
+        if found.transactions is None or found.domains is None:
+            return None
+        return TableHead(
+            protocol=found.protocol,
+            metadata=found.metadata,
+            transactions={txn.app_id: txn for txn in found.transactions},
+            domains={domain.domain: domain for domain in found.domains},
+        )
+
+    def read_checksum(self) -> VersionChecksum | None:
+        """The checksum file of this version; a damaged one counts as absent."""
+        if self.segment.checksum is None:
+            return None
+        path = self.segment.checksum.path
+        try:
+            return checksum_format.decode(self.store.get(path), path)
+        except (ObjectNotFoundError, LogCorruptedError):
+            return None
+
+    def _verify(self, num_files: int) -> None:
+        """PROTOCOL: State Validation, against a checksum that Lakebed wrote."""
+        if self._verified:
+            return
+        self._verified = True
+        known = self._known_totals
+        if known is not None and known.num_files != num_files:
+            raise LogCorruptedError(
+                f"version {self.version} has {num_files} files, but its checksum file says "
+                f"{known.num_files}",
+                file=commit_path(self.version),
+                hint="a file of the log was changed after it was written; restore it",
+            )
+
+    def _require(self, value: Metadata | TableProtocol | None, name: str) -> Any:
+        if value is None:
+            raise LogCorruptedError(
+                f"no {name} action in the log up to version {self.version}",
+                file=commit_path(self.version),
+            )
+        return value
+
+
+def _over(newer: TableHead, older: TableHead) -> TableHead:
+    return TableHead(
+        protocol=newer.protocol or older.protocol,
+        metadata=newer.metadata or older.metadata,
+        transactions={**older.transactions, **newer.transactions},
+        domains={**older.domains, **newer.domains},
+        info=newer.info,
+    )
