@@ -117,6 +117,12 @@ class ConstraintViolationError(LakebedError):
     code = "CONSTRAINT_VIOLATION"
 
 
+class TablePropertyError(LakebedError):
+    """A table property has no such value, cannot be set, or does not exist."""
+
+    code = "TABLE_PROPERTY"
+
+
 class PartitionValueError(LakebedError):
     code = "PARTITION_VALUE"
 
@@ -139,6 +145,12 @@ class PredicateError(LakebedError):
         if sql is not None and position is not None:
             message = f"{message}\n  {sql}\n  {' ' * position}^"
         super().__init__(message, hint=hint)
+
+
+class EvaluationError(LakebedError):
+    """A value cannot be computed: overflow, division by zero, text that is no number."""
+
+    code = "EVALUATION"
 
 
 # --- writing -----------------------------------------------------------------------------------
