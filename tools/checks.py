@@ -20,7 +20,7 @@ STATIC = (
     Check("lint", ("-m", "ruff", "check", ".")),
     Check("types", ("-m", "mypy")),
     Check("types of tools", ("-m", "mypy", "tools", "examples")),
-    Check("layers", (".venv/bin/lint-imports", "--no-logo")),
+    Check("layers", (".venv/bin/lint-imports",)),
 )
 
 

@@ -56,7 +56,7 @@ def test_two_modules_that_import_each_other_are_found(package: Path) -> None:
 def _broken_contracts(package: Path) -> list[str]:
     code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "--no-logo", "--no-cache"],
+        [sys.executable, "-c", code, "--no-cache"],
         cwd=package.parent,
         env={"PYTHONPATH": str(package.parent)},
         capture_output=True,
