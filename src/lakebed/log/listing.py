@@ -6,6 +6,8 @@ listing and changes no answer.
 
 from __future__ import annotations
 
+import time
+
 from lakebed.errors import (
     LogCorruptedError,
     ObjectNotFoundError,
@@ -29,6 +31,9 @@ from lakebed.storage.store import Store
 
 # How far past the end a probe looks for commits that would mean a hole in the log.
 _LOOK_AHEAD = 64
+# A hole must show in this many listings before it counts.
+_RELISTS = 3
+_RELIST_PAUSE = 0.02
 
 
 def list_log(store: Store, start: int = 0) -> list[LogFile]:
@@ -56,15 +61,24 @@ def latest_segment(store: Store) -> LogSegment:
         found = found or _list_from_hint(store, hint)
         if found is not None:
             return found
-    return _from_listing(store, list_log(store), None)
+    return _from_listing(store, None)
 
 
 def segment_at(store: Store, version: int) -> LogSegment:
-    return _from_listing(store, list_log(store), version)
+    return _from_listing(store, version)
 
 
 def newer_commits(store: Store, version: int) -> list[LogFile]:
     """The commits after `version`, contiguous."""
+    for _ in range(_RELISTS - 1):
+        try:
+            return _newer_commits(store, version)
+        except LogCorruptedError:
+            time.sleep(_RELIST_PAUSE)
+    return _newer_commits(store, version)
+
+
+def _newer_commits(store: Store, version: int) -> list[LogFile]:
     if store.cheap_probes:
         return _probe_commits(store, version)
     files = {file.version: file for file in list_log(store, version + 1) if file.kind == "commit"}
@@ -78,16 +92,28 @@ def newer_commits(store: Store, version: int) -> list[LogFile]:
     return found
 
 
-def _from_listing(store: Store, files: list[LogFile], version: int | None) -> LogSegment:
+def _from_listing(store: Store, version: int | None) -> LogSegment:
     try:
-        return build_segment(files, version)
+        return _build_patiently(store, version)
     except TableNotFoundError as error:
         raise TableNotFoundError(
             f"{store.url} is not a Delta table: {error.message}",
             hint=f"a Delta table has a folder {LOG_FOLDER} with commits; check the path",
         ) from error
     except LogCorruptedError as error:
-        raise LogCorruptedError(error.message, file=f"{store.url}/{LOG_FOLDER}") from error
+        raise LogCorruptedError(
+            error.message, file=f"{store.url}/{LOG_FOLDER}", hint=error.hint
+        ) from error
+
+
+def _build_patiently(store: Store, version: int | None) -> LogSegment:
+    """A listing that runs beside writers may see a commit and not the one before it."""
+    for _ in range(_RELISTS - 1):
+        try:
+            return build_segment(list_log(store), version)
+        except LogCorruptedError:
+            time.sleep(_RELIST_PAUSE)
+    return build_segment(list_log(store), version)
 
 
 def _list_from_hint(store: Store, hint: LastCheckpoint) -> LogSegment | None:

@@ -17,6 +17,7 @@ from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import checksum as checksum_format
 from lakebed.formats.checksum import VersionChecksum
 from lakebed.formats.digest import is_sealed
+from lakebed.formats.statistics import FileColumns
 from lakebed.log.checkpoint_reader import CheckpointReader
 from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState
 from lakebed.log.names import LogFile, commit_path
@@ -48,6 +49,7 @@ class Snapshot:
         self._replayed: tuple[TableHead, FileState] | None = None
         self._known_totals = totals
         self._files = files
+        self.file_columns: FileColumns | None = None
         self._head = head or self._head_from_checksum() or self._replay()[0]
         self._verified = files is not None
         check_readable(self.protocol)

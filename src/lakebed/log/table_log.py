@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 
 import pyarrow as pa
 
@@ -68,12 +68,15 @@ class TableLog:
         chosen = commits if limit is None else commits[max(len(commits) - limit, 0) :]
         return read_history(self.store, chosen, times)
 
-    def timestamp_of(self, version: int) -> int:
-        """When a version was committed, in milliseconds."""
-        commits = [file for file in self._commits() if file.version <= version]
-        if not commits or commits[-1].version != version:
-            raise VersionNotFoundError(f"the commit of version {version} is no longer there")
-        return self._times(commits).time_of(version)
+    def time_of(self, snapshot: Snapshot) -> datetime:
+        """When a version was committed."""
+        commits = [file for file in self._commits() if file.version <= snapshot.version]
+        if not commits or commits[-1].version != snapshot.version:
+            raise VersionNotFoundError(
+                f"when version {snapshot.version} was made is not known: its commit is gone"
+            )
+        moment = CommitTimes(self.store, commits, snapshot.properties).time_of(snapshot.version)
+        return datetime.fromtimestamp(moment / 1000, timezone.utc)
 
     def _times(self, commits: Sequence[LogFile]) -> CommitTimes:
         properties = Snapshot(self.store, latest_segment(self.store)).properties

@@ -111,7 +111,7 @@ def _monotonic(commits: Sequence[LogFile]) -> list[int]:
 
 
 def _first_in_commit(properties: TableProperties) -> int | None:
-    if not properties.in_commit_timestamps_enabled:
+    if not properties.enable_in_commit_timestamps:
         return None
     version = properties.in_commit_timestamp_enablement_version
     return 0 if version is None else version

@@ -1,0 +1,202 @@
+"""Reading data files into Arrow: the second data plane, for work without Spark.
+
+PROTOCOL: Reader Requirements of column mapping, deletion vectors and type widening. What the log
+says about a file wins: partition values come from it, deleted rows go, absent columns are null.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebed.arrow.file_columns import find, physical_names
+from lakebed.arrow.relabel import relabel
+from lakebed.errors import DataFileError, InvalidArgumentError, ObjectNotFoundError
+from lakebed.expressions import Expression, evaluate, references
+from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
+from lakebed.formats.deletion_vectors import GetRange, read_vector
+from lakebed.log.selection import select_files
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import DeletionVector
+from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
+from lakebed.spec.partition_values import parse_column
+from lakebed.spec.schema import VOID, StructField, StructType
+from lakebed.storage.store import Store
+
+_WORKERS = 4
+_DAMAGE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError)
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """What to read and what to give back. `read` holds also the columns that only `where` needs."""
+
+    snapshot: Snapshot
+    output: StructType
+    read: StructType
+    where: Expression | None
+    files: pa.Table
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return to_arrow_schema(self.output)
+
+    @cached_property
+    def mode(self) -> str:
+        return mapping_mode(self.snapshot.metadata.configuration)
+
+    @cached_property
+    def partitions(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in self.snapshot.partition_columns)
+
+    @cached_property
+    def stored(self) -> StructType:
+        """The columns of `read` that data files hold."""
+        fields = (
+            field
+            for field in self.read.fields
+            if field.name.lower() not in self.partitions and field.data_type != VOID
+        )
+        return StructType(tuple(fields))
+
+
+def plan_scan(
+    snapshot: Snapshot, columns: Sequence[str] | None = None, where: Expression | None = None
+) -> ScanPlan:
+    """Choose columns and files; reads no data."""
+    schema = snapshot.schema
+    output = schema if columns is None else _pick(schema, columns)
+    needed = {name.lower() for name in output.names}
+    needed |= {path[0].lower() for path in (references(where) if where else ())}
+    read = StructType(tuple(field for field in schema.fields if field.name.lower() in needed))
+    return ScanPlan(snapshot, output, read, where, select_files(snapshot, where).files)
+
+
+def read_batches(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """The rows, file by file, with the next few files being read ahead."""
+    rows = (row for batch in plan.files.to_batches(max_chunksize=1024) for row in batch.to_pylist())
+    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lakebed-scan") as pool:
+        waiting: deque[Future[pa.Table]] = deque()
+        for row in rows:
+            waiting.append(pool.submit(read_file, plan, row))
+            if len(waiting) > _WORKERS:
+                yield from waiting.popleft().result().to_batches()
+        while waiting:
+            yield from waiting.popleft().result().to_batches()
+
+
+def read_file(plan: ScanPlan, row: dict[str, Any]) -> pa.Table:
+    """All rows of one logical file that the scan wants."""
+    table = _Reader(plan, row).read()
+    if plan.where is not None:
+        table = table.filter(evaluate(plan.where, table))
+    return table.select(list(plan.output.names))
+
+
+class _Reader:
+    """Reads one file. Names in the file are physical, names in the result logical."""
+
+    def __init__(self, plan: ScanPlan, row: dict[str, Any]) -> None:
+        self._plan = plan
+        self._row = row
+        self._store, self._path = plan.snapshot.store.resolve(row["path"])
+
+    def read(self) -> pa.Table:
+        version = self._plan.snapshot.version
+        try:
+            table = self._read_data()
+            vector = self._row.get("deletionVector")
+            return table if vector is None else self._without_deleted(table, vector)
+        except ObjectNotFoundError as error:
+            raise DataFileError(
+                f"version {version} needs this file, but it or its deletion vector is gone",
+                file=self._name,
+                hint="VACUUM may have removed it; read a newer version or restore the file",
+            ) from error
+        except _DAMAGE as error:
+            raise DataFileError(f"cannot be read: {error}", file=self._name) from error
+
+    def _read_data(self) -> pa.Table:
+        source = self._store.open_input(self._path)
+        remote = not self._store.cheap_probes
+        with pq.ParquetFile(source, pre_buffer=remote, coerce_int96_timestamp_unit="us") as file:
+            count = file.metadata.num_rows
+            stored = self._stored_columns(file)
+        columns = [self._column(field, stored, count) for field in self._plan.read.fields]
+        return pa.table(columns, schema=to_arrow_schema(self._plan.read))
+
+    def _stored_columns(self, file: pq.ParquetFile) -> pa.Table | None:
+        """The columns of the file that the scan needs, cast to the table's types."""
+        plan = self._plan
+        wanted = physical_schema(plan.stored, plan.mode)
+        labelled = physical_names(file.schema_arrow, plan.snapshot.schema, plan.mode)
+        places = [find(labelled, field.name) for field in wanted.fields]
+        present = [place for place in places if place is not None]
+        if not present:
+            return None
+        table = file.read(columns=[file.schema_arrow.field(place).name for place in present])
+        arrays, names = [], []
+        for place in present:
+            column = table.column(file.schema_arrow.field(place).name)
+            arrays.append(relabel(_plain(column), labelled.field(place).type))
+            names.append(labelled.field(place).name)
+        return cast_table(pa.table(arrays, names=names), wanted)
+
+    def _column(self, field: StructField, stored: pa.Table | None, count: int) -> pa.ChunkedArray:
+        kind = to_arrow_type(field.data_type)
+        position = self._position(field)
+        if position is not None and stored is not None:
+            return relabel(stored.column(position), kind)
+        if field.name.lower() in self._plan.partitions:
+            return pa.chunked_array([self._partition(field, count)], type=kind)
+        return pa.chunked_array([pa.nulls(count, kind)])
+
+    def _position(self, field: StructField) -> int | None:
+        names = self._plan.stored.names
+        return list(names).index(field.name) if field.name in names else None
+
+    def _partition(self, field: StructField, count: int) -> pa.Array:
+        values = {key.lower(): value for key, value in self._row.get("partitionValues") or ()}
+        text = pa.array([values.get(physical_name(field).lower())], pa.string())
+        return pa.repeat(parse_column(text, field.data_type, column=field.name)[0], count)
+
+    def _without_deleted(self, table: pa.Table, vector: dict[str, Any]) -> pa.Table:
+        store = self._plan.snapshot.store
+        deleted = read_vector(DeletionVector.parse(vector), _opener(store), file=self._name)
+        return table.filter(deleted.keep_mask(table.num_rows))
+
+    @property
+    def _name(self) -> str:
+        return f"{self._store.url.rstrip('/')}/{self._path}"
+
+
+def _pick(schema: StructType, columns: Sequence[str]) -> StructType:
+    if isinstance(columns, str) or not columns:
+        raise InvalidArgumentError(
+            f"columns={columns!r} is not a list of column names",
+            hint="give a list such as ['id', 'price'], or leave it out for all columns",
+        )
+    return StructType(tuple(schema.field(name) for name in columns))
+
+
+def _opener(store: Store) -> Any:
+    def open_file(reference: str) -> GetRange:
+        home, path = store.resolve(reference)
+        return lambda start, length: home.get_range(path, start, length)
+
+    return open_file
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Logical annotations that Arrow knows as extension types are read as what they store."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        chunks = [chunk.storage for chunk in column.chunks]
+        return pa.chunked_array(chunks, type=column.type.storage_type)
+    return column

@@ -1,0 +1,208 @@
+"""Standalone tables: `lakebed.open` and `lakebed.write`, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
+from lakebed.commands.write import WriteKeywords, WriteOptions, to_arrow_table, write_table
+from lakebed.expressions import Expression, parse_predicate
+from lakebed.formats.arrow_types import to_arrow_schema
+from lakebed.log.checkpoint_writer import write_checkpoint
+from lakebed.log.selection import SCAN_FIELDS, select_files
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spec.actions import Protocol
+from lakebed.spec.schema import StructType
+from lakebed.storage import open_store
+from lakebed.tables.render import table_html, table_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Location = str | PathLike[str]
+StorageOptions = Mapping[str, str]
+
+
+class Scan:
+    """Rows to be read. Goes as it is into DuckDB, Polars, pandas and pyarrow, again and again."""
+
+    def __init__(self, plan: ScanPlan) -> None:
+        self._plan = plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._plan.schema
+
+    @property
+    def num_files(self) -> int:
+        """The files that are left after skipping."""
+        return int(self._plan.files.num_rows)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, read_batches(self._plan))
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_batches(read_batches(self._plan), schema=self.schema)
+
+    def to_pandas(self) -> Any:
+        return self.to_arrow().to_pandas()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return read_batches(self._plan)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+
+class Table:
+    """A version of a Delta table. Made by `lakebed.open`."""
+
+    def __init__(self, log: TableLog, snapshot: Snapshot) -> None:
+        self._log = log
+        self._snapshot = snapshot
+
+    @property
+    def url(self) -> str:
+        return self._log.store.url
+
+    @property
+    def version(self) -> int:
+        return self._snapshot.version
+
+    @property
+    def timestamp(self) -> datetime:
+        """When this version was committed."""
+        return self._log.time_of(self._snapshot)
+
+    @property
+    def schema(self) -> StructType:
+        return self._snapshot.schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return to_arrow_schema(self.schema)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self._snapshot.partition_columns
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return dict(self._snapshot.metadata.configuration)
+
+    @property
+    def protocol(self) -> Protocol:
+        return self._snapshot.protocol
+
+    @property
+    def name(self) -> str | None:
+        return self._snapshot.metadata.name
+
+    @property
+    def description(self) -> str | None:
+        return self._snapshot.metadata.description
+
+    @property
+    def num_files(self) -> int:
+        return self._snapshot.totals.num_files
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self._snapshot.totals.size_in_bytes
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The log's view of this version, for tools."""
+        return self._snapshot
+
+    def files(self, where: str | None = None, *, stats: bool = False) -> pa.Table:
+        """The data files that may hold rows for which `where` is true, as an Arrow table.
+
+        Files are skipped by partition values and statistics. `stats=True` adds the statistics
+        column of the log, a JSON string per file.
+        """
+        fields = (*SCAN_FIELDS, "stats") if stats else SCAN_FIELDS
+        return select_files(self._snapshot, self._predicate(where), fields).files
+
+    def scan(self, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
+        """Rows for which `where`, a SQL predicate, is true; all columns unless some are named."""
+        return Scan(plan_scan(self._snapshot, columns, self._predicate(where)))
+
+    def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+        return self.scan(columns, where).to_arrow()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
+        return self.scan(columns, where).to_pandas()
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """The commits of the table, newest first, with delta-spark's columns."""
+        return self._log.history(limit)
+
+    def refresh(self) -> Table:
+        """The newest version, from this one and the commits since."""
+        return Table(self._log, self._log.newer(self._snapshot))
+
+    def write(self, data: Any, **options: Unpack[WriteKeywords]) -> Table:
+        """Like `lakebed.write`, on this table; the table after the write."""
+        chosen = WriteOptions.of(options)
+        snapshot = write_table(self._log, to_arrow_table(data), chosen, known=self._snapshot)
+        return Table(self._log, snapshot)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint of this version now."""
+        write_checkpoint(self._snapshot)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return table_text(self)
+
+    def _repr_html_(self) -> str:
+        return table_html(self)
+
+    def _predicate(self, where: str | None) -> Expression | None:
+        return None if where is None else parse_predicate(where, self.schema)
+
+
+def open_table(
+    path: Location,
+    version: int | None = None,
+    timestamp: str | datetime | None = None,
+    storage_options: StorageOptions | None = None,
+) -> Table:
+    """Open a Delta table: its newest version, or the one of a version number or a time.
+
+    `path` is a folder or a URL (s3://, gs://, abfss://, file://, memory://). A time without a
+    zone is UTC.
+    """
+    log = TableLog(open_store(path, storage_options))
+    return Table(log, log.snapshot(version, timestamp))
+
+
+def write(
+    path: Location,
+    data: Any,
+    *,
+    storage_options: StorageOptions | None = None,
+    **options: Unpack[WriteKeywords],
+) -> Table:
+    """Create a table, append to it or overwrite it with Arrow data; the table after the write.
+
+    Options: mode ("append", "overwrite", "error", "ignore"), partition_by, merge_schema,
+    overwrite_schema, properties, name, description, user_metadata, txn=(app_id, version) for
+    idempotent writes, max_rows_per_file.
+    """
+    log = TableLog(open_store(path, storage_options))
+    chosen = WriteOptions.of(options)
+    return Table(log, write_table(log, to_arrow_table(data), chosen))
+
+
+def is_delta_table(path: Location, storage_options: StorageOptions | None = None) -> bool:
+    return TableLog(open_store(path, storage_options)).exists()
