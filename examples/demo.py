@@ -28,28 +28,26 @@ def main(path: str) -> None:
     title("Create a table, partitioned by region, and append to it twice")
     lakebed.write(path, orders(0, 300), partition_by=["region"])
     lakebed.write(path, orders(300, 300), mode="append")
-    lakebed.write(path, orders(600, 300), mode="append")
-    table = lakebed.open(path)
+    table = lakebed.write(path, orders(600, 300), mode="append")
     print(f"{path}\nversion {table.version}, {table.to_arrow().num_rows} rows\n")
     show({"column": field.name, "type": str(field.data_type)} for field in table.schema)
 
     title(f"Read only what is needed: {WHERE}")
     needed = table.files(where=WHERE)
     print(f"reads {needed.num_rows} of {table.files().num_rows} files\n")
-    rows = table.scan(columns=["id", "ordered_on", "amount"], where=WHERE).read_all()
+    rows = table.scan(columns=["id", "ordered_on", "amount"], where=WHERE).to_arrow()
     show(rows.sort_by("id").slice(0, 5).to_pylist())
     print(f"... {rows.num_rows} rows")
 
     title("Replace everything, and still read what was there before")
-    lakebed.write(path, orders(0, 5), mode="overwrite")
+    table = table.write(orders(0, 5), mode="overwrite")
     show(
         {"version": version, "rows": lakebed.open(path, version=version).to_arrow().num_rows}
-        for version in range(lakebed.open(path).version + 1)
+        for version in range(table.version + 1)
     )
 
     title("History")
-    history = lakebed.open(path).history()
-    show(history.select(["version", "timestamp", "operation"]).to_pylist())
+    show(table.history().select(["version", "timestamp", "operation"]).to_pylist())
 
     title("Every reader sees the same table")
     show({"reader": name, "orders": rows, "sum": total} for name, rows, total in readers(path))
