@@ -32,6 +32,10 @@ from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage.store import Store
 
 
+# The files of so few commits are counted in the blink of an eye.
+_FEW_COMMITS = 100
+
+
 class Snapshot:
     """One version. Immutable; what it has read it remembers."""
 
@@ -117,6 +121,11 @@ class Snapshot:
             return table.append_column("stats", empty)
         return table.append_column("stats", self.files(["stats"]).column("stats"))
 
+    @property
+    def has_parsed_stats(self) -> bool:
+        """Whether a checkpoint gave some of the files statistics as columns."""
+        return self._state.has_parsed_stats()
+
     def tombstones(self, columns: Sequence[str] = REMOVE_FIELDS) -> pa.Table:
         return self._state.tombstones(columns)
 
@@ -130,6 +139,12 @@ class Snapshot:
     @property
     def totals_if_known(self) -> Totals | None:
         return self._known_totals
+
+    @property
+    def totals_if_cheap(self) -> Totals | None:
+        """The totals if they are known, or if a few commits hold all files and counting is quick."""
+        few = self.segment.checkpoint is None and len(self.segment.commits) <= _FEW_COMMITS
+        return self.totals if few else self._known_totals
 
     def after(self, version: int, actions: Sequence[Action], *, fresh: bool = False) -> Snapshot:
         """The next version, from this one and its commit, without touching the store.
@@ -150,13 +165,16 @@ class Snapshot:
             totals=totals,
         )
 
-    def rebased(self, segment: LogSegment) -> Snapshot:
-        """The same version over a checkpoint that was just written: its tail is gone."""
+    def rebased(self, segment: LogSegment, files: FileState | None = None) -> Snapshot:
+        """The same version over a checkpoint that was just written: its tail is gone.
+
+        `files` is what went into the checkpoint, if it is still at hand.
+        """
         return Snapshot(
             self.store,
             segment,
             head=self._head,
-            files=self._state.collapsed(),
+            files=self._state.collapsed() if files is None else files,
             totals=self._known_totals,
         )
 
