@@ -6,6 +6,7 @@ the head of a table often comes from one checksum file, and files are columns re
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from lakebed.formats.checksum import VersionChecksum
 from lakebed.formats.digest import is_sealed
 from lakebed.formats.statistics import FileColumns
 from lakebed.log.checkpoint_reader import CheckpointReader
-from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState
+from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
 from lakebed.log.names import LogFile, commit_path
 from lakebed.log.replay import Replay, TableHead
 from lakebed.log.segment import LogSegment
@@ -50,6 +51,7 @@ class Snapshot:
     ) -> None:
         self.store = store
         self.segment = segment
+        self.opened_at = time.time()
         self._replayed: tuple[TableHead, FileState] | None = None
         self._known_totals = totals
         self._files = files
@@ -57,6 +59,21 @@ class Snapshot:
         self._head = head or self._head_from_checksum() or self._replay()[0]
         self._verified = files is not None
         check_readable(self.protocol)
+
+    @classmethod
+    def created(cls, store: Store, actions: Sequence[Action]) -> Snapshot:
+        """Version 0, from the commit that creates the table, without touching the store."""
+        adds = [action for action in actions if isinstance(action, Add)]
+        removes = [action for action in actions if isinstance(action, Remove)]
+        files = FileState(None, tail_of(adds, removes))
+        commits = (LogFile(commit_path(0), "commit", 0),)
+        return cls(
+            store,
+            LogSegment(0, None, commits),
+            head=TableHead().newer(actions),
+            files=files,
+            totals=Totals.of(files.live(["size", "deletionVector"])),
+        )
 
     @property
     def version(self) -> int:
