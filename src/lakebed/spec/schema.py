@@ -310,14 +310,41 @@ def as_nullable(schema: StructType) -> StructType:
     )
 
 
+def without_void(schema: StructType) -> StructType:
+    """The schema of data files, which leave void columns out (PROTOCOL: Void Type)."""
+    return StructType(
+        tuple(
+            replace(each, data_type=without_void(each.data_type))
+            if isinstance(each.data_type, StructType)
+            else each
+            for each in schema.fields
+            if each.data_type != VOID
+        )
+    )
+
+
 def resolve(schema: StructType, path: Path) -> tuple[Path, StructField]:
     """The field at a field path given in any case, and the path as the schema spells it."""
-    found = _descend(schema, path)
+    found = find_path(schema, path)
     if found is None:
         raise SchemaError(
             f"there is no column {render_path(path)!r}", hint=f"the columns are: {schema}"
         )
     return found
+
+
+def find_path(data_type: DataType, path: Path) -> tuple[Path, StructField] | None:
+    """What `resolve` gives, or None."""
+    if not path:
+        return None
+    step, rest = path[0], path[1:]
+    if isinstance(data_type, StructType):
+        found = data_type.find(step)
+        if found is None or not rest:
+            return None if found is None else ((found.name,), found)
+        return _under(found.name, find_path(found.data_type, rest))
+    inner = {name: kind for name, kind, _ in _parts(data_type)}.get(step.lower())
+    return None if inner is None else _under(step.lower(), find_path(inner, rest))
 
 
 # --- rendering ---------------------------------------------------------------------------------
@@ -470,19 +497,6 @@ def _relaxed(data_type: DataType) -> DataType:
     if isinstance(data_type, MapType):
         return MapType(_relaxed(data_type.key_type), _relaxed(data_type.value_type), True)
     return data_type
-
-
-def _descend(data_type: DataType, path: Path) -> tuple[Path, StructField] | None:
-    if not path:
-        return None
-    step, rest = path[0], path[1:]
-    if isinstance(data_type, StructType):
-        found = data_type.find(step)
-        if found is None or not rest:
-            return None if found is None else ((found.name,), found)
-        return _under(found.name, _descend(found.data_type, rest))
-    inner = {name: kind for name, kind, _ in _parts(data_type)}.get(step.lower())
-    return None if inner is None else _under(step.lower(), _descend(inner, rest))
 
 
 def _under(name: str, found: tuple[Path, StructField] | None) -> tuple[Path, StructField] | None:
