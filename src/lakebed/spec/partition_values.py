@@ -70,19 +70,12 @@ def parse_column(
 ) -> pa.Array:
     """A column of texts as an array of the type's Arrow type."""
     codec = _codec(data_type, column)
-    encoded = _one_array(texts).dictionary_encode()
     if codec.arrow == pa.string():
-        return _nulls_for_empty(encoded.cast(pa.string()))
-    values = [
-        None if text is None else _read(codec, text, column)
-        for text in encoded.dictionary.to_pylist()
-    ]
-    try:
-        typed = pa.array(values, codec.storage).cast(codec.arrow)
-    except (pa.ArrowException, OverflowError) as error:
-        raise PartitionValueError(
-            f"{_subject(codec, column)}: a value does not fit the type"
-        ) from error
+        return _nulls_for_empty(_one_array(texts).cast(pa.string()))
+    encoded = _one_array(texts).dictionary_encode()
+    typed = _read_by_arrow(codec, encoded.dictionary)
+    if typed is None:
+        typed = _read_one_by_one(codec, encoded.dictionary, column)
     return typed.take(encoded.indices)
 
 
@@ -109,7 +102,8 @@ class _Codec:
     """How a type is read and written. `read` gives None for text that is not a value.
 
     `storage` is what Arrow builds from the results of `read`: the integers behind dates and
-    timestamps, since Python's own classes end at the year 9999.
+    timestamps, since Python's own classes end at the year 9999. `plain` lists forms of text that
+    Arrow reads by itself, with the type to read them as.
     """
 
     name: str
@@ -121,6 +115,7 @@ class _Codec:
     bit_type: pa.DataType | None = None
     to_python: Callable[[Any], Any] = lambda raw: raw
     has_right_zone: Callable[[Any], bool] = lambda _: True
+    plain: tuple[tuple[str, pa.DataType], ...] = ()
 
     @property
     def storage(self) -> pa.DataType:
@@ -154,6 +149,22 @@ def _read(codec: _Codec, text: str, column: str | None) -> Any:
             hint="The table's writer broke the protocol's rules for partition values.",
         )
     return raw
+
+
+def _read_by_arrow(codec: _Codec, texts: pa.Array) -> pa.Array | None:
+    """Ten times as fast, for columns with nothing but the usual forms; else None."""
+    for pattern, form in codec.plain:
+        if pc.all(pc.match_substring_regex(texts, pattern)).as_py():
+            try:
+                return texts.cast(form).cast(codec.storage).cast(codec.arrow)
+            except pa.ArrowInvalid:
+                return None
+    return None
+
+
+def _read_one_by_one(codec: _Codec, texts: pa.Array, column: str | None) -> pa.Array:
+    values = [None if text is None else _read(codec, text, column) for text in texts.to_pylist()]
+    return pa.array(values, codec.storage).cast(codec.arrow)
 
 
 def _write(codec: _Codec, value: Any, column: str | None) -> str | None:
@@ -344,8 +355,15 @@ def _to_local_timestamp(micros: int) -> datetime:
 
 
 def _integer_codec(name: str, arrow: pa.DataType) -> _Codec:
-    return _Codec(name, arrow, _integer_reader(arrow.bit_width), str, (int,))
+    plain = ((r"^-?[0-9]{1,18}$", arrow),)
+    return _Codec(name, arrow, _integer_reader(arrow.bit_width), str, (int,), plain=plain)
 
+
+_PLAIN_NUMBER = r"^-?[0-9]{1,300}(\.[0-9]{1,300})?(E-?[0-9]{1,5})?$"
+_PLAIN_DATE = "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
+_PLAIN_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+_ZONED = (f"^{_PLAIN_DATE}T{_PLAIN_TIME}Z$", pa.timestamp("us", tz="UTC"))
+_ZONELESS = (f"^{_PLAIN_DATE} {_PLAIN_TIME}$", pa.timestamp("us"))
 
 _CODECS = {
     codec.name: codec
@@ -362,6 +380,7 @@ _CODECS = {
             write=_write_float,
             accepts=(float, int),
             bit_type=pa.int32(),
+            plain=((_PLAIN_NUMBER, pa.float32()),),
         ),
         _Codec(
             name="double",
@@ -370,6 +389,7 @@ _CODECS = {
             write=_write_double,
             accepts=(float, int),
             bit_type=pa.int64(),
+            plain=((_PLAIN_NUMBER, pa.float64()),),
         ),
         _Codec("boolean", pa.bool_(), _read_boolean, lambda value: str(value).lower(), (bool,)),
         _Codec(
@@ -387,6 +407,7 @@ _CODECS = {
             accepts=(date,),
             storage_type=pa.int32(),
             to_python=_to_date,
+            plain=((f"^{_PLAIN_DATE}$", pa.date32()),),
         ),
         _Codec(
             name="timestamp",
@@ -397,6 +418,7 @@ _CODECS = {
             storage_type=pa.int64(),
             to_python=_to_timestamp,
             has_right_zone=lambda value: value.tzinfo is not None,
+            plain=(_ZONED, _ZONELESS),
         ),
         _Codec(
             name="timestamp_ntz",
@@ -407,6 +429,7 @@ _CODECS = {
             storage_type=pa.int64(),
             to_python=_to_local_timestamp,
             has_right_zone=lambda value: value.tzinfo is None,
+            plain=(_ZONELESS,),
         ),
     ]
 }
