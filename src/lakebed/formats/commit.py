@@ -24,7 +24,7 @@ from lakebed.spec.actions import (
 
 def encode(actions: Iterable[Action]) -> bytes:
     """The bytes of a log file, sealed with a digest in its first action."""
-    lines = []
+    lines: list[bytes] = []
     for action in actions:
         line = wrap(action)
         if not lines:
@@ -36,13 +36,16 @@ def encode(actions: Iterable[Action]) -> bytes:
 
 def decode(data: bytes, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and raw object of each action, in order. Unknown actions are passed over."""
-    digest.verify(data, file)
+    sealed = digest.verify(data, file)
     found = False
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line or line.isspace():
             continue
         found = True
-        for name, raw in _object(line, number, file).items():
+        actions = _object(line, number, file)
+        if sealed and number == 1:
+            _without_digest(actions)
+        for name, raw in actions.items():
             if name not in PARSERS or raw is None:
                 continue
             if not isinstance(raw, dict):
@@ -74,11 +77,14 @@ def parse(name: str, raw: dict[str, Any], file: str) -> Action:
 
 def decode_commit_info(data: bytes, file: str) -> CommitInfo | None:
     """Only the commitInfo, which is nearly always in the first line."""
-    digest.verify(data, file)
+    sealed = digest.verify(data, file)
     for number, line in enumerate(data.split(b"\n"), 1):
         if b'"commitInfo"' not in line:
             continue
-        raw = _object(line, number, file).get("commitInfo")
+        actions = _object(line, number, file)
+        if sealed and number == 1:
+            _without_digest(actions)
+        raw = actions.get("commitInfo")
         if isinstance(raw, dict):
             return CommitInfo.parse(raw)
     return None
@@ -90,6 +96,16 @@ def _leave_room(action: Action, line: dict[str, Any]) -> None:
         body["tags"] = {**(body.get("tags") or {}), digest.FIELD: digest.PLACEHOLDER}
     else:
         body[digest.FIELD] = digest.PLACEHOLDER
+
+
+def _without_digest(actions: dict[str, Any]) -> None:
+    """The digest is of this file: an action that moves on must not take it along."""
+    for raw in actions.values():
+        if isinstance(raw, dict):
+            raw.pop(digest.FIELD, None)
+            tags = raw.get("tags")
+            if isinstance(tags, dict):
+                tags.pop(digest.FIELD, None)
 
 
 def _object(line: bytes, number: int, file: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebed.spec.actions import Add, DeletionVector, Remove
 
@@ -130,6 +131,36 @@ def removes_from_table(table: pa.Table) -> list[Remove]:
         )
         for row in table.to_pylist()
     ]
+
+
+def map_values(maps: pa.MapArray, key: str) -> pa.StringArray:
+    """What each map holds for `key`; null where it has none.
+
+    The maps of a table's files nearly always have the same keys in the same order. Then the
+    values stand at even distances, and no map needs to be looked into.
+    """
+    width = _common_length(maps)
+    if width:
+        start = maps.offsets[0].as_py()
+        keys = maps.keys.slice(start, width * len(maps))
+        for place in range(width):
+            at = _every(width, place, len(maps))
+            if pc.all(pc.equal(keys.take(at), key)).as_py():
+                return maps.items.slice(start, width * len(maps)).take(at)
+    return pc.map_lookup(maps, query_key=pa.scalar(key), occurrence="first").cast(pa.string())
+
+
+def _common_length(maps: pa.MapArray) -> int:
+    """How many entries every map has; 0 where they differ."""
+    if not len(maps) or maps.null_count:
+        return 0
+    lengths = pc.min_max(pc.subtract(maps.offsets[1:], maps.offsets[:-1])).as_py()
+    return int(lengths["min"]) if lengths["min"] == lengths["max"] else 0
+
+
+def _every(step: int, start: int, count: int) -> pa.Int64Array:
+    numbers = pc.indices_nonzero(pa.repeat(pa.scalar(True), count)).cast(pa.int64())
+    return pc.add(pc.multiply(numbers, step), start)
 
 
 def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:

@@ -38,7 +38,9 @@ class LastCheckpoint:
             **self.extra,
         }
         raw = {name: value for name, value in raw.items() if value is not None}
-        raw["checksum"] = checksum(raw)
+        found = checksums(raw)
+        if len(found) == 1:
+            raw["checksum"] = found.pop()
         return json.dumps(raw, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -46,12 +48,12 @@ def decode(data: bytes, file: str) -> LastCheckpoint:
     """Raises LogCorruptedError for anything that cannot be trusted; callers then list the log."""
     try:
         raw = json.loads(data, object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
-        actual = checksum(raw) if isinstance(raw, dict) else None
+        valid = checksums(raw) if isinstance(raw, dict) else set()
     except (ValueError, RecursionError) as error:
         raise LogCorruptedError(f"not valid JSON: {error}", file=file) from error
     if not isinstance(raw, dict):
         raise LogCorruptedError("not a JSON object", file=file)
-    if raw.get("checksum") not in (None, actual):
+    if raw.get("checksum") is not None and raw["checksum"] not in valid:
         raise LogCorruptedError("its checksum does not match its contents", file=file)
     return LastCheckpoint(
         version=required_integer(raw, "_last_checkpoint", "version"),
@@ -66,15 +68,25 @@ def decode(data: bytes, file: str) -> LastCheckpoint:
     )
 
 
-def checksum(raw: Mapping[str, Any]) -> str:
-    """PROTOCOL: JSON checksum. The MD5 of the canonical form, without the key `checksum`."""
+def checksums(raw: Mapping[str, Any]) -> set[str]:
+    """PROTOCOL: JSON checksum. The MD5 of the canonical form, without the key `checksum`.
+
+    delta-spark sorts "path=value" where the protocol sorts paths, which differs for lists of more
+    than ten plain values: entry 10 comes before entry 1. Then there are two checksums: both are
+    taken when reading, and none is written, since no one of them suits every reader.
+    """
     content = {name: value for name, value in raw.items() if name != "checksum"}
-    return hashlib.md5(canonical(content).encode(), usedforsecurity=False).hexdigest()
+    texts = {canonical(content), _as_spark_sorts(content)}
+    return {hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in texts}
 
 
 def canonical(value: Any) -> str:
     pairs = sorted((path.encode(), path, text) for path, text in _leaves(value, ""))
     return ",".join(f"{path}={text}" for _, path, text in pairs)
+
+
+def _as_spark_sorts(value: Any) -> str:
+    return ",".join(sorted(f"{path}={text}" for path, text in _leaves(value, "")))
 
 
 _KNOWN = frozenset(

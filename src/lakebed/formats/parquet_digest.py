@@ -20,12 +20,12 @@ _TAIL = 8
 _MAGIC = b"PAR1"
 
 
-def seal(data: bytes) -> bytes:
+def seal(data: memoryview | bytes) -> bytes:
     """Fill in the placeholder that the writer put under `KEY`."""
-    start = len(data) - _TAIL - _footer_length(data[-_TAIL:])
-    at = data.index(_MARK, start) + len(_MARK)
+    start = len(data) - _TAIL - _footer_length(bytes(data[-_TAIL:]))
+    at = start + bytes(data[start:]).index(_MARK) + len(_MARK)
     sealed = bytearray(data)
-    sealed[at : at + 8] = f"{zlib.crc32(data[:start]):08x}".encode()
+    sealed[at : at + 8] = f"{zlib.crc32(memoryview(sealed)[:start]):08x}".encode()
     footer = zlib.crc32(memoryview(sealed)[start:-_TAIL])
     sealed[at + 9 : at + 17] = f"{footer:08x}".encode()
     return bytes(sealed)

@@ -42,7 +42,7 @@ class MemoryFiles:
         self._tables = {"add": adds, "remove": removes}
 
     def columns(self, kind: str, fields: Sequence[str]) -> pa.Table:
-        return self._tables[kind].select(list(fields))
+        return _with_fields(self._tables[kind], fields)
 
     def has(self, kind: str, field: str) -> bool:
         return field in self._tables[kind].column_names
@@ -142,8 +142,9 @@ def empty_tail() -> TailFiles:
 
 
 def tail_of(adds: Sequence[Add], removes: Sequence[Remove]) -> TailFiles:
-    keys = [file_key(*_parts(action)) for action in (*adds, *removes)]
-    paths = tuple(action.path for action in (*adds, *removes))
+    actions: list[Add | Remove] = [*adds, *removes]
+    keys = [file_key(*_parts(action)) for action in actions]
+    paths = tuple(action.path for action in actions)
     return TailFiles(adds_to_table(adds), removes_to_table(removes), frozenset(keys), paths)
 
 
@@ -178,7 +179,7 @@ def _without(table: pa.Table, keys: frozenset[str]) -> pa.Table:
 def _with_fields(
     table: pa.Table, fields: Sequence[str], schema: pa.Schema | None = None
 ) -> pa.Table:
-    """The asked columns; those that a tail never has, such as parsed statistics, are null."""
+    """The asked columns; those that commits never have, such as parsed statistics, are null."""
     arrays = []
     for name in fields:
         if name in table.column_names:

@@ -72,7 +72,8 @@ _PATTERN = re.compile(
     r"|(?P<checksum>crc)"
     r"|(?P<end>\d{20})\.compacted\.json"
     r"|checkpoint\.(?:(?P<part>\d{10})\.(?P<parts>\d{10})\.|(?P<unique>[0-9a-fA-F-]{36})\.)?"
-    r"(?P<format>json|parquet))"
+    r"(?P<format>json|parquet))",
+    re.ASCII,
 )
 
 

@@ -37,17 +37,25 @@ class CommitTimes:
     def version_at(self, moment: int) -> int:
         """The newest version that was there at `moment` (milliseconds)."""
         first, last = self._searchable(moment)
-        if moment < self.time_of(first):
-            raise VersionNotFoundError(
-                f"{show(moment)} is before the oldest version that can be read, "
-                f"{first} of {show(self.time_of(first))}",
-                hint="ask for a later time",
-            )
         if last == self._commits[-1].version and moment > self.time_of(last):
             raise VersionNotFoundError(
                 f"{show(moment)} is after the newest version, {last} of {show(self.time_of(last))}",
                 hint="leave the time out to read the newest version",
             )
+        found = self.newest_until(moment)
+        if found is None:
+            raise VersionNotFoundError(
+                f"{show(moment)} is before the oldest version that can be read, "
+                f"{first} of {show(self.time_of(first))}",
+                hint="ask for a later time",
+            )
+        return found
+
+    def newest_until(self, moment: int) -> int | None:
+        """The newest version that is not newer than `moment`; None if all are."""
+        first, last = self._searchable(moment)
+        if moment < self.time_of(first):
+            return None
         while first < last:
             middle = (first + last + 1) // 2
             if self.time_of(middle) <= moment:
