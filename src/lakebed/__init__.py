@@ -1,7 +1,31 @@
-"""Delta Lake for PySpark, written in Python."""
+"""Delta Lake for PySpark, written in Python.
 
-from lakebed.errors import LakebedError
-from lakebed.tables.table import Scan, Table, is_delta_table, write
-from lakebed.tables.table import open_table as open
+Names are imported when first used: `import lakebed` costs nothing, and nothing but the Spark
+functions imports pyspark.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakebed.errors import LakebedError
+    from lakebed.tables.table import Scan, Table, is_delta_table, write
+    from lakebed.tables.table import open_table as open
 
 __all__ = ["LakebedError", "Scan", "Table", "is_delta_table", "open", "write"]
+
+_HOMES = {
+    "LakebedError": "lakebed.errors:LakebedError",
+    "Scan": "lakebed.tables.table:Scan",
+    "Table": "lakebed.tables.table:Table",
+    "is_delta_table": "lakebed.tables.table:is_delta_table",
+    "open": "lakebed.tables.table:open_table",
+    "write": "lakebed.tables.table:write",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lakebed' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)

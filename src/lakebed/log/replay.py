@@ -28,6 +28,9 @@ from lakebed.spec.actions import (
 )
 
 
+_NOT_STATE = frozenset({"cdc", "sidecar", "checkpointMetadata"})
+
+
 @dataclass
 class TableHead:
     """What a version says besides its files. `domains` may hold tombstones while replaying."""
@@ -102,7 +105,7 @@ class Replay:
             elif name == "commitInfo":
                 if newest:
                     self.head.info = CommitInfo.parse(raw)
-            elif name not in ("cdc", "sidecar", "checkpointMetadata"):
+            elif name not in _NOT_STATE and not self._is_settled(name):
                 self.head.older(commit.parse(name, raw, file))
 
     def files(self) -> TailFiles:
@@ -111,6 +114,11 @@ class Replay:
         except (pa.ArrowException, OverflowError) as error:
             raise LogCorruptedError(f"a file action has a value out of range: {error}") from error
         return TailFiles(adds, removes, frozenset(self._seen), tuple(self._paths))
+
+    def _is_settled(self, name: str) -> bool:
+        """A newer commit has said it: what older ones say, well-formed or not, is history."""
+        settled = {"protocol": self.head.protocol, "metaData": self.head.metadata}
+        return settled.get(name) is not None
 
     def _file(
         self,

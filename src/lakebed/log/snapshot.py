@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,7 +18,6 @@ from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import checksum as checksum_format
 from lakebed.formats.checksum import VersionChecksum
 from lakebed.formats.digest import is_sealed
-from lakebed.formats.statistics import FileColumns
 from lakebed.log.checkpoint_reader import CheckpointReader
 from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
 from lakebed.log.names import LogFile, commit_path
@@ -32,9 +31,11 @@ from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage.store import Store
 
-
 # The files of so few commits are counted in the blink of an eye.
 _FEW_COMMITS = 100
+
+if TYPE_CHECKING:
+    from lakebed.formats.statistics import FileColumns
 
 
 class Snapshot:
@@ -159,7 +160,7 @@ class Snapshot:
 
     @property
     def totals_if_cheap(self) -> Totals | None:
-        """The totals if they are known, or if a few commits hold all files and counting is quick."""
+        """The totals if they are known, or if a few commits hold all files."""
         few = self.segment.checkpoint is None and len(self.segment.commits) <= _FEW_COMMITS
         return self.totals if few else self._known_totals
 
