@@ -1,1 +1,21 @@
+"""Changes to a table: staging, conflict rules, the commit loop."""
 
+from lakebed.transaction.isolation import IsolationLevel
+from lakebed.transaction.operation import Operation
+from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
+from lakebed.transaction.reads import Reads, already_committed
+from lakebed.transaction.retries import Retries
+from lakebed.transaction.transaction import Transaction
+
+__all__ = [
+    "Committed",
+    "Conflict",
+    "IsolationLevel",
+    "Operation",
+    "Outcome",
+    "Reads",
+    "Retries",
+    "Transaction",
+    "Unknown",
+    "already_committed",
+]

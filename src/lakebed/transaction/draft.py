@@ -1,0 +1,99 @@
+"""A proposal made ready for one version: the exact bytes, and the table as it will be with them.
+
+Everything that can fail is done here, before anything is written: once the bytes are in the log,
+the new snapshot is there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lakebed.formats import commit
+from lakebed.log.names import commit_path
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import (
+    Action,
+    Add,
+    AddCdc,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Remove,
+    Txn,
+)
+from lakebed.storage.store import Store
+from lakebed.transaction import in_commit_timestamps, row_tracking
+from lakebed.transaction.commit_info import commit_info
+from lakebed.transaction.proposal import Proposal
+from lakebed.transaction.validation import Target
+
+# The small actions first, where readers that look for them find them soon.
+_ORDER: Mapping[type, int] = {
+    Protocol: 0,
+    Metadata: 1,
+    Txn: 2,
+    DomainMetadata: 3,
+    Remove: 4,
+    Add: 4,
+    AddCdc: 4,
+}
+
+
+@dataclass(frozen=True)
+class Draft:
+    version: int
+    actions: tuple[Action, ...]
+    data: bytes
+    snapshot: Snapshot
+
+    @property
+    def path(self) -> str:
+        return commit_path(self.version)
+
+
+def make_draft(
+    store: Store, proposal: Proposal, base: Snapshot | None, target: Target, now: int
+) -> Draft:
+    version = 0 if base is None else base.version + 1
+    actions = _with_row_ids(proposal.actions, base, target, version)
+    stamp = None
+    if target.properties.enable_in_commit_timestamps:
+        stamp = in_commit_timestamps.timestamp(now, base)
+        actions = [_with_enablement(action, base, stamp) for action in actions]
+    tags = _tags(proposal, target)
+    info = commit_info(proposal, now=now, tags=tags, in_commit_timestamp=stamp)
+    final = (info, *sorted(actions, key=lambda action: _ORDER[type(action)]))
+    return Draft(version, final, commit.encode(final), _snapshot(store, proposal, base, final))
+
+
+def _with_row_ids(
+    actions: Iterable[Action], base: Snapshot | None, target: Target, version: int
+) -> list[Action]:
+    if row_tracking.FEATURE not in target.features:
+        return list(actions)
+    if target.properties.row_tracking_suspended:
+        return row_tracking.suspend(actions)
+    return row_tracking.assign(actions, {} if base is None else base.domains, version)
+
+
+def _with_enablement(action: Action, base: Snapshot | None, stamp: int) -> Action:
+    if isinstance(action, Metadata):
+        return in_commit_timestamps.with_enablement(action, base, stamp)
+    return action
+
+
+def _tags(proposal: Proposal, target: Target) -> Mapping[str, str]:
+    """With row tracking, whether rows kept their ids; who rewrites rows knows best."""
+    tags = proposal.operation.tags
+    if not target.properties.enable_row_tracking or row_tracking.PRESERVED_TAG in tags:
+        return tags
+    return {**tags, row_tracking.PRESERVED_TAG: "false" if proposal.removes else "true"}
+
+
+def _snapshot(
+    store: Store, proposal: Proposal, base: Snapshot | None, actions: tuple[Action, ...]
+) -> Snapshot:
+    if base is None:
+        return Snapshot.created(store, actions)
+    return base.after(base.version + 1, actions, fresh=not proposal.recommits)

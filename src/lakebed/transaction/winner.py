@@ -1,0 +1,91 @@
+"""A commit that came first, as the conflict rules see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from lakebed.formats import commit
+from lakebed.formats.digest import is_sealed
+from lakebed.log.names import commit_path
+from lakebed.spec.actions import (
+    Action,
+    Add,
+    CommitInfo,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Remove,
+    Txn,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Winner:
+    version: int
+    actions: tuple[Action, ...]
+    sealed: bool = False
+
+    @classmethod
+    def parse(cls, version: int, data: bytes) -> Winner:
+        actions = commit.decode_actions(data, commit_path(version))
+        return cls(version, tuple(actions), is_sealed(data))
+
+    @cached_property
+    def info(self) -> CommitInfo | None:
+        return _last(self.actions, CommitInfo)
+
+    @property
+    def txn_id(self) -> str | None:
+        return None if self.info is None else self.info.txn_id
+
+    @property
+    def operation(self) -> str | None:
+        return None if self.info is None else self.info.operation
+
+    @cached_property
+    def metadata(self) -> Metadata | None:
+        return _last(self.actions, Metadata)
+
+    @cached_property
+    def protocol(self) -> Protocol | None:
+        return _last(self.actions, Protocol)
+
+    @cached_property
+    def adds(self) -> tuple[Add, ...]:
+        return tuple(action for action in self.actions if isinstance(action, Add))
+
+    @cached_property
+    def removes(self) -> tuple[Remove, ...]:
+        return tuple(action for action in self.actions if isinstance(action, Remove))
+
+    @cached_property
+    def app_ids(self) -> frozenset[str]:
+        return frozenset(action.app_id for action in self.actions if isinstance(action, Txn))
+
+    @cached_property
+    def domains(self) -> frozenset[str]:
+        return frozenset(a.domain for a in self.actions if isinstance(a, DomainMetadata))
+
+    @property
+    def is_blind_append(self) -> bool:
+        """Only if the commit says so: without `commitInfo` the worst is assumed."""
+        return self.info is not None and self.info.values.get("isBlindAppend") is True
+
+    @property
+    def only_adds_new_files(self) -> bool:
+        """Certain for Lakebed's own blind appends, whose digest says who wrote them."""
+        fresh = all(add.data_change for add in self.adds)
+        return self.sealed and self.is_blind_append and fresh and not self.removes
+
+
+def _last(actions: Iterable[Action], kind: type[T]) -> T | None:
+    found: T | None = None
+    for action in actions:
+        if isinstance(action, kind):
+            found = action
+    return found

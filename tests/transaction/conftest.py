@@ -1,0 +1,24 @@
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import pytest
+from small_tables import new_memory_url
+
+from lakebed.storage import Store, open_store
+from s3_server import s3_server
+
+__all__ = ["s3_server"]
+
+
+@pytest.fixture(params=["local", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """An empty place for a table, on each kind of store that needs no server."""
+    return open_store(str(tmp_path / "table") if request.param == "local" else new_memory_url())
+
+
+@pytest.fixture
+def memory() -> Store:
+    """For tests of rules, where the kind of store makes no difference."""
+    return open_store(new_memory_url())
