@@ -1,0 +1,37 @@
+"""`open_store`: from a path or URL and `storage_options` to a store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from lakebed.storage.local import LocalStore
+from lakebed.storage.locations import Location, parse_location
+from lakebed.storage.neighbours import Neighbours
+from lakebed.storage.obstore_client import Connection, MemoryConnection
+from lakebed.storage.obstore_store import ObstoreStore
+from lakebed.storage.options import Options, parse_options
+from lakebed.storage.store import Store
+
+
+def open_store(
+    url_or_path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None
+) -> Store:
+    """Open the store at a local path or a file, memory, s3, gs, az or abfss URL.
+
+    Nothing is read or created. `StorageUrlError` if the URL or an option makes no sense.
+    """
+    return _open(parse_options(storage_options), parse_location(url_or_path))
+
+
+def _open(options: Options, location: Location) -> Store:
+    neighbours = Neighbours(partial(_open, options))
+    if location.scheme == "file":
+        return LocalStore(location, neighbours, fsync=options.fsync)
+    if location.scheme == "memory":
+        return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
+    connection = Connection(location, options)
+    connection.clients()  # so that wrong options are found now
+    return ObstoreStore(location, neighbours, connection)
