@@ -214,7 +214,12 @@ def test_floats_that_json_cannot_hold_are_no_bounds(value):
 def test_numbers_stay_as_they_are():
     assert minimum_to_json(2**62, LONG) == 2**62
     assert maximum_to_json(Decimal("1.20"), DecimalType(3, 2)) == Decimal("1.20")
-    assert str(minimum_to_json(-0.0, DOUBLE)) == "-0.0"
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_both_zeros_lie_within_the_bounds_in_any_order(zero):
+    assert str(minimum_to_json(zero, DOUBLE)) == "-0.0"
+    assert str(maximum_to_json(zero, DOUBLE)) == "0.0"
 
 
 def test_dates_are_iso_and_other_years_are_left_out():

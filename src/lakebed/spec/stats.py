@@ -120,7 +120,8 @@ def minimum_to_json(
     """
     if isinstance(value, str):
         return truncate_minimum(value, prefix_length)
-    return _to_json(value, data_type)
+    # Both zeros are equal, but some readers put -0.0 first.
+    return _to_json(-0.0 if isinstance(value, float) and value == 0 else value, data_type)
 
 
 def maximum_to_json(
@@ -133,7 +134,7 @@ def maximum_to_json(
     """
     if isinstance(value, str):
         return truncate_maximum(value, prefix_length)
-    return _to_json(value, data_type)
+    return _to_json(0.0 if isinstance(value, float) and value == 0 else value, data_type)
 
 
 def truncate_minimum(text: str, length: int = STRING_PREFIX_LENGTH) -> str | None:
