@@ -48,9 +48,8 @@ def test_a_room_that_nobody_placed_is_found(package: Path) -> None:
 def test_two_modules_that_import_each_other_are_found(package: Path) -> None:
     (package / "spec" / "one.py").write_text("import lakebed.spec.other\n")
     (package / "spec" / "other.py").write_text("import lakebed.spec.one\n")
-    assert _broken_contracts(package) == [
-        "No two modules or packages import each other in a circle"
-    ]
+    broken = "No two modules or packages import each other in a circle"
+    assert broken in _broken_contracts(package)
 
 
 def _broken_contracts(package: Path) -> list[str]:

@@ -12,8 +12,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 INITS = [module for module in MODULES if module.name == "__init__.py"]
 LONGEST = 600
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
-# What an __init__ may assign: the list of its names, and the version.
-ASSIGNABLE = {"__all__", "__version__"}
+# What an __init__ may assign: the list of its names, the version, and where lazy names come from.
+ASSIGNABLE = {"__all__", "__version__", "_HOMES"}
 
 
 def test_there_is_source_to_look_at() -> None:
@@ -64,11 +64,16 @@ def test_test_files_have_names_of_their_own() -> None:
 
 
 def _is_re_export(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    if isinstance(node, ast.Assign):
-        return all(isinstance(t, ast.Name) and t.id in ASSIGNABLE for t in node.targets)
-    return isinstance(node, (ast.Import, ast.ImportFrom))
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.FunctionDef(name="__getattr__"):
+            return True
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name in ASSIGNABLE
+        case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body, orelse=[]):
+            return all(isinstance(inner, ast.ImportFrom) for inner in body)
+    return False
 
 
 def _imports_the_top(node: ast.AST) -> bool:
