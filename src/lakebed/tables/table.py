@@ -205,4 +205,5 @@ def write(
 
 
 def is_delta_table(path: Location, storage_options: StorageOptions | None = None) -> bool:
+    """Whether there is a Delta table, without reading more of it than needed to tell."""
     return TableLog(open_store(path, storage_options)).exists()
