@@ -51,20 +51,23 @@ FIELD_ID = "PARQUET:field_id"
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
     if isinstance(data_type, StructType):
-        return pa.struct([_to_arrow_field(each) for each in data_type.fields])
+        return pa.struct(list(to_arrow_schema(data_type)))
     if isinstance(data_type, ArrayType):
-        element = to_arrow_type(data_type.element_type)
-        return pa.list_(pa.field("element", element, data_type.contains_null))
+        return pa.list_(_arrow_field("element", data_type.element_type, data_type.contains_null))
     if isinstance(data_type, MapType):
-        value = to_arrow_type(data_type.value_type)
-        value = pa.field("value", value, data_type.value_contains_null)
-        return pa.map_(to_arrow_type(data_type.key_type), value)
+        key = to_arrow_type(data_type.key_type)
+        if pa.types.is_null(key):
+            raise SchemaError(f"the type {data_type} has no Arrow type: keys cannot be null")
+        value = _arrow_field("value", data_type.value_type, data_type.value_contains_null)
+        return pa.map_(key, value)
     return _to_arrow_leaf(data_type)
 
 
 def to_arrow_schema(schema: StructType) -> pa.Schema:
     """Names, types and nullability; column metadata stays in the Delta schema."""
-    return pa.schema([_to_arrow_field(each) for each in schema.fields])
+    return pa.schema(
+        [_arrow_field(each.name, each.data_type, each.nullable) for each in schema.fields]
+    )
 
 
 def from_arrow_schema(schema: pa.Schema) -> StructType:
@@ -124,7 +127,7 @@ def cast_table(
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if not len(schema):
-        return table.select([]).replace_schema_metadata(None)
+        return table.select([])
     target = to_arrow_schema(schema)
     positions = _positions(table.column_names, schema, (), refuse_extra)
     columns = [
@@ -298,8 +301,10 @@ def _to_arrow_leaf(data_type: DataType) -> pa.DataType:
     raise SchemaError(f"the type {data_type} has no Arrow type")
 
 
-def _to_arrow_field(field: StructField) -> pa.Field:
-    return pa.field(field.name, to_arrow_type(field.data_type), field.nullable)
+def _arrow_field(name: str, data_type: DataType, nullable: bool) -> pa.Field:
+    kind = to_arrow_type(data_type)
+    # Arrow has no null type without nulls.
+    return pa.field(name, kind, nullable or pa.types.is_null(kind))
 
 
 def _from_arrow_field(field: pa.Field, path: Path) -> StructField:
@@ -430,7 +435,10 @@ def _list_parts(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     # Other layouts may share or skip values, so the lengths are counted up anew.
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int64())
     ends = pc.cumulative_sum(lengths).cast(pa.int32())
-    return pa.concat_arrays([pa.array([0], pa.int32()), ends]), array.flatten()
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    # A bitmap of their own, even without nulls, is taken for ambiguous beside the list's mask.
+    bare = pa.Array.from_buffers(pa.int32(), len(offsets), [None, offsets.buffers()[1]])
+    return bare, array.flatten()
 
 
 def _map_parts(array: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -451,9 +459,17 @@ def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
 
 def _small_pieces(array: pa.Array) -> Iterator[pa.Array]:
     """Slices that fit 32-bit offsets; one row that does not is refused by the cast."""
-    if array.nbytes <= _MAX_BYTES or len(array) < 2:
+    if _size(array) <= _MAX_BYTES or len(array) < 2:
         yield array
         return
     half = len(array) // 2
     yield from _small_pieces(array.slice(0, half))
     yield from _small_pieces(array.slice(half))
+
+
+def _size(array: pa.Array) -> int:
+    try:
+        return int(array.nbytes)
+    except pa.ArrowTypeError:
+        # Older versions of pyarrow cannot tell for views.
+        return 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from lakebed.errors import SchemaError
 from lakebed.spec.schema import (
     BYTE,
+    FLOAT,
     INTEGER,
     LONG,
     MAX_DEPTH,
@@ -39,7 +40,7 @@ _SYNONYMS: Mapping[str, DataType] = {
     "smallint": SHORT,
     "int": INTEGER,
     "bigint": LONG,
-    "real": PrimitiveType("float"),
+    "real": FLOAT,
     "dec": parse_primitive("decimal"),
     "numeric": parse_primitive("decimal"),
 }

@@ -145,6 +145,7 @@ def check_type_changes(schema: StructType) -> None:
                     f"column {where} was changed from {change.from_type} to {change.to_type},"
                     " which is not a widening",
                     features=("typeWidening",),
+                    hint="read a version of the table from before the change",
                 )
 
 
