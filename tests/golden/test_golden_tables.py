@@ -75,10 +75,10 @@ def test_snapshot_lists_exactly_the_live_files(entry: dict[str, Any]) -> None:
         assert paths_hash(files) == wanted["paths_sha256"]
     assert table.partition_columns == tuple(entry["partition_columns"])
     assert table.properties == entry["properties"]
-    for txn in wanted.get("txns") or []:
-        assert table.snapshot.transactions[txn["appId"]].version == txn["version"]
-    for domain in wanted.get("domain_metadata") or []:
-        assert domain["domain"] in table.snapshot.domains
+    transactions = {name: txn.version for name, txn in table.snapshot.transactions.items()}
+    assert transactions == wanted.get("txns", {})
+    domains = {name: domain.configuration for name, domain in table.snapshot.domains.items()}
+    assert domains == wanted.get("domain_metadata", {})
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.get("timestamp_travel")], ids=name_of)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from lakebed.arrow.file_columns import find, physical_names
 from lakebed.arrow.relabel import relabel
-from lakebed.errors import DataFileError, InvalidArgumentError, ObjectNotFoundError
+from lakebed.errors import DataFileError, InvalidArgumentError, ObjectNotFoundError, SchemaError
 from lakebed.expressions import Expression, evaluate, references
 from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
 from lakebed.formats.deletion_vectors import GetRange, read_vector
@@ -72,6 +72,11 @@ def plan_scan(
 ) -> ScanPlan:
     """Choose columns and files; reads no data."""
     schema = snapshot.schema
+    if not schema.fields:
+        raise SchemaError(
+            f"{snapshot.store.url} has no columns at version {snapshot.version}",
+            hint="its metadata has no schema: there is nothing to read",
+        )
     output = schema if columns is None else _pick(schema, columns)
     needed = {name.lower() for name in output.names}
     needed |= {path[0].lower() for path in (references(where) if where else ())}

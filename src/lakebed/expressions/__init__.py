@@ -1,1 +1,67 @@
+"""SQL expressions on rows and files: parsing, evaluation and the skipping of files."""
 
+from lakebed.expressions.evaluate import evaluate
+from lakebed.expressions.file_columns import FileColumnsProtocol
+from lakebed.expressions.parse import parse_expression, parse_predicate
+from lakebed.expressions.skipping import skip, split_by_partition
+from lakebed.expressions.sql import to_sql
+from lakebed.expressions.tree import (
+    And,
+    Arithmetic,
+    Case,
+    Cast,
+    Coalesce,
+    Column,
+    Compare,
+    Condition,
+    Expression,
+    Function,
+    In,
+    IsNotNull,
+    IsNull,
+    Like,
+    Literal,
+    Negate,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+    conjunction,
+    literal,
+    references,
+    split_conjuncts,
+)
+
+__all__ = [
+    "And",
+    "Arithmetic",
+    "Case",
+    "Cast",
+    "Coalesce",
+    "Column",
+    "Compare",
+    "Condition",
+    "Expression",
+    "FileColumnsProtocol",
+    "Function",
+    "In",
+    "IsNotNull",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Negate",
+    "Not",
+    "Opaque",
+    "Or",
+    "StartsWith",
+    "conjunction",
+    "evaluate",
+    "literal",
+    "parse_expression",
+    "parse_predicate",
+    "references",
+    "skip",
+    "split_by_partition",
+    "split_conjuncts",
+    "to_sql",
+]

@@ -59,7 +59,7 @@ class Snapshot:
         self.file_columns: FileColumns | None = None
         self._head = head or self._head_from_checksum() or self._replay()[0]
         self._verified = files is not None
-        check_readable(self.protocol)
+        check_readable(self.protocol, self.metadata)
 
     @classmethod
     def created(cls, store: Store, actions: Sequence[Action]) -> Snapshot:
@@ -111,7 +111,8 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        return parse_schema(self.metadata.schema_string)
+        text = self.metadata.schema_string
+        return parse_schema(text) if text else StructType(())
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -48,7 +48,10 @@ class Format:
 
 @dataclass(frozen=True)
 class Metadata:
-    """PROTOCOL: Change Metadata. `schema_string` is parsed by `spec.schema`."""
+    """PROTOCOL: Change Metadata. `schema_string` is parsed by `spec.schema`.
+
+    Old writers left it out of tables without columns; it is then empty.
+    """
 
     id: str
     schema_string: str
@@ -67,7 +70,7 @@ class Metadata:
             raise broken("metaData", "partitionColumns", "a list of strings")
         return cls(
             id=required(raw, "metaData", "id", str),
-            schema_string=required(raw, "metaData", "schemaString", str),
+            schema_string=text(raw, "metaData", "schemaString", ""),
             partition_columns=tuple(columns),
             configuration=string_map(raw, "metaData", "configuration") or {},
             format=Format.parse(typed(raw, "metaData", "format", dict) or {}),
@@ -84,7 +87,7 @@ class Metadata:
                 "name": self.name,
                 "description": self.description,
                 "format": self.format.to_json(),
-                "schemaString": self.schema_string,
+                "schemaString": self.schema_string or None,
                 "partitionColumns": list(self.partition_columns),
                 "configuration": dict(self.configuration),
                 "createdTime": self.created_time,
