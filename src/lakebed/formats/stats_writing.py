@@ -29,13 +29,14 @@ def write_stats(stats: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
 
 
 def _object(members: list[tuple[str, pa.StringArray]], length: int) -> pa.StringArray:
+    # Not null_handling="skip": with it Arrow loses the rows in which all members are null.
     named = [
-        pc.binary_join_element_wise(orjson.dumps(name).decode() + ":", text, "")
+        pc.binary_join_element_wise(f",{orjson.dumps(name).decode()}:", text, "").fill_null("")
         for name, text in members
     ]
     if not named:
         return pa.repeat("{}", length)
-    inner = pc.binary_join_element_wise(*named, ",", null_handling="skip")
+    inner = pc.utf8_replace_slice(pc.binary_join_element_wise(*named, ""), 0, 1, "")
     return pc.binary_join_element_wise("{", inner, "}", "")
 
 

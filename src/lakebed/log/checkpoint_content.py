@@ -17,9 +17,7 @@ import pyarrow.compute as pc
 from lakebed.formats.arrow_types import to_arrow_type
 from lakebed.formats.checkpoint_schema import ADD_FIELDS, PARSED_PARTITION_VALUES, PARSED_STATS
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, map_values
-from lakebed.formats.parquet_checkpoint import conform
-from lakebed.formats.stats_parsing import parse_stats
-from lakebed.formats.stats_writing import write_stats
+from lakebed.formats.statistics import conform_stats, parse_stats, write_stats
 from lakebed.log.files import FileState, MemoryFiles, empty_tail
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Protocol, Txn
@@ -198,10 +196,7 @@ class _Statistics:
             return self._parsed
         if pc.all(pc.or_(self._json.is_valid(), self._parsed.is_null())).as_py():
             return None
-        try:
-            return conform(self._parsed, self._kind)
-        except pa.ArrowException:
-            return None
+        return conform_stats(self._parsed, self._schema)
 
 
 def _merge(values: pa.Array, missing: pa.BooleanArray, others: pa.Array) -> pa.Array:

@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from lakebed.errors import InvalidArgumentError, ObjectExistsError
 from lakebed.formats import checkpoint_file, commit
-from lakebed.formats.checkpoint_schema import SIDECAR_KINDS, V1_KINDS, V2_KINDS
+from lakebed.formats.checkpoint_schema import PARSED_STATS, SIDECAR_KINDS, V1_KINDS, V2_KINDS
 from lakebed.formats.file_actions import ADD_SCHEMA, adds_from_table, removes_from_table
 from lakebed.formats.last_checkpoint import LastCheckpoint
+from lakebed.formats.statistics import write_stats
 from lakebed.log.checkpoint_content import CheckpointContent, content_of
 from lakebed.log.hint import publish_hint
 from lakebed.log.names import (
@@ -184,8 +185,8 @@ class _Writer:
     def _json(
         self, _kinds: Sequence[str], actions: Sequence[Action], adds: pa.Table, removes: pa.Table
     ) -> bytes:
-        plain = adds.select([name for name in adds.column_names if name in ADD_SCHEMA.names])
-        return commit.encode([*actions, *adds_from_table(plain), *removes_from_table(removes)])
+        rows = adds_from_table(_with_json_stats(adds))
+        return commit.encode([*actions, *rows, *removes_from_table(removes)])
 
     def _stored(
         self,
@@ -206,6 +207,13 @@ class _Writer:
         )
         files: tuple[LogFile, ...] = () if file is None else (file,)
         return StoredCheckpoint(CheckpointRef(version, files), hint)
+
+
+def _with_json_stats(adds: pa.Table) -> pa.Table:
+    """JSON lines have no other place for statistics: rather there, unasked, than nowhere."""
+    if "stats" not in adds.column_names and PARSED_STATS in adds.column_names:
+        adds = adds.append_column("stats", write_stats(adds.column(PARSED_STATS)))
+    return adds.select([name for name in adds.column_names if name in ADD_SCHEMA.names])
 
 
 def _part(table: pa.Table, number: int, count: int) -> pa.Table:
