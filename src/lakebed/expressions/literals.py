@@ -1,0 +1,73 @@
+"""Numbers in SQL text as literals, typed as Spark types them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+
+from lakebed.errors import SchemaError
+from lakebed.expressions.coercion import Term, cast_to
+from lakebed.expressions.tree import Literal, decimal_type
+from lakebed.spec.schema import (
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    DataType,
+)
+
+
+def number_literal(text: str, is_negative: bool, at: Term) -> Literal:
+    """`1` is an INT or, if too large, a BIGINT or a decimal; `1.5` a decimal; `1e3` a double.
+
+    A letter says otherwise: Y TINYINT, S SMALLINT, L BIGINT, F FLOAT, D DOUBLE, BD a decimal.
+    """
+    match = _NUMBER.fullmatch(text)
+    assert match is not None
+    digits, suffix = ("-" if is_negative else "") + match[1], match[2].upper()
+    is_whole = digits.lstrip("-").isdigit()
+    if suffix in _WHOLE_TYPES and not is_whole:
+        raise at.error(f"{text} is no whole number")
+    if suffix in _TYPES:
+        return _converted(digits, _TYPES[suffix], at)
+    if is_whole and not suffix:
+        return _whole(digits, at)
+    if suffix != "BD" and "e" in digits.lower():
+        return _converted(digits, DOUBLE, at)
+    return _decimal(digits, at)
+
+
+_NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
+_WHOLE_TYPES = {"Y": BYTE, "S": SHORT, "L": LONG}
+_WIDE = Context(prec=60)
+_TYPES: dict[str, DataType] = {**_WHOLE_TYPES, "F": FLOAT, "D": DOUBLE}
+
+
+def _converted(digits: str, data_type: DataType, at: Term) -> Literal:
+    text = Term(Literal(digits, STRING), at.sql, at.position)
+    converted = cast_to(text, data_type).expression
+    assert isinstance(converted, Literal)
+    return converted
+
+
+def _whole(digits: str, at: Term) -> Literal:
+    if len(digits) > 40:
+        raise at.error("the number has more than 38 digits")
+    value = int(digits)
+    for data_type, bits in ((INTEGER, 32), (LONG, 64)):
+        if -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+            return Literal(value, data_type)
+    return _decimal(digits, at)
+
+
+def _decimal(digits: str, at: Term) -> Literal:
+    value = Decimal(digits)
+    try:
+        data_type = decimal_type(value)
+    except SchemaError as error:
+        raise at.error("the number has more than 38 digits") from error
+    # 1e3BD has a positive exponent; values of a decimal type have as many digits as its scale.
+    return Literal(value.quantize(Decimal(1).scaleb(-data_type.scale), context=_WIDE), data_type)
