@@ -317,6 +317,20 @@ def test_a_provider_that_cannot_start_at_a_name_gives_the_same_listing(
     assert bucket.list_from("log/1") == expected
 
 
+@pytest.mark.parametrize("size", [0, 10, 100_000])
+def test_a_provider_without_ranges_from_the_end_opens_files_too(
+    bucket: Store, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    data = os.urandom(size)
+    bucket.put("x", data)
+    azure = type(bucket.location)("az", "c", "t")  # type: ignore[attr-defined]
+    monkeypatch.setattr(bucket, "location", azure)
+
+    file = bucket.open_input("x")
+    assert file.size() == size
+    assert file.read() == data
+
+
 def test_objects_that_stand_for_empty_folders_are_not_in_the_folder(s3_server: S3Server) -> None:
     import boto3
 

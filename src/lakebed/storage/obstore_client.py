@@ -38,11 +38,13 @@ class Connection:
         self._clients: Clients | None = None
 
     def clients(self) -> Clients:
-        current = library()
-        if self._clients is None or self._clients.library is not current:
-            # Inherited clients are kept: to drop one is to talk to the parent's runtime.
-            _inherited.append(self._clients)
-            self._clients = self._open(current)
+        current, clients = library(), self._clients
+        if clients is not None and clients.library is current:
+            return clients
+        if clients is not None:
+            # Inherited by a fork, and kept: to drop one is to talk to the parent's runtime.
+            _inherited.append(clients)
+        self._clients = self._open(current)
         return self._clients
 
     def __getstate__(self) -> Settings:
@@ -88,7 +90,7 @@ class MemoryConnection:
         return found
 
 
-_inherited: list[Clients | None] = []
+_inherited: list[Clients] = []
 _memories: dict[str, Clients] = {}
 
 

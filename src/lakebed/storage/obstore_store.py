@@ -80,11 +80,8 @@ class ObstoreStore(Store):
             return b""
         try:
             return self._ranges(path, [(start, length)])[0]
-        except ObjectNotFoundError:
-            raise
-        except StorageError:
-            # Each provider has its own error for a range after the end.
-            if start >= self.head(path).size:
+        except StorageError as error:
+            if _about_range(error) and start >= self.head(path).size:
                 return b""
             raise
 
@@ -146,21 +143,18 @@ class ObstoreStore(Store):
         """The object's size and last bytes, in one request where the provider can do that."""
         if self.location.scheme == "az":  # Azure has no ranges from the end
             size = self.head(path).size
-        else:
-            clients, key = self._connection.clients(), self._key(path)
-            options = {"range": {"suffix": TAIL}}
-            try:
-                with translated(clients.library, "read", self._url(path)):
-                    found = clients.library.functions.get(clients.retrying, key, options=options)
-                    return found.meta["size"], bytes(found.bytes())
-            except ObjectNotFoundError:
-                raise
-            except StorageError:
-                size = self.head(path).size
-                if size:
-                    raise  # an empty object has no last bytes, everything else is an error
-        start = max(0, size - TAIL)
-        return size, self._ranges(path, [(start, size - start)])[0] if size else b""
+            start = max(0, size - TAIL)
+            return size, self.get_range(path, start, size - start)
+        clients, key = self._connection.clients(), self._key(path)
+        options = {"range": {"suffix": TAIL}}
+        try:
+            with translated(clients.library, "read", self._url(path)):
+                found = clients.library.functions.get(clients.retrying, key, options=options)
+                return found.meta["size"], bytes(found.bytes())
+        except StorageError as error:
+            if _about_range(error) and self.head(path).size == 0:
+                return 0, b""  # an empty object has no last bytes
+            raise
 
     def _ranges(self, path: str, ranges: Ranges) -> list[bytes]:
         clients, key = self._connection.clients(), self._key(path)
@@ -190,6 +184,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def _milliseconds(time: datetime) -> int:
     return (time - _EPOCH) // _MILLISECOND
+
+
+def _about_range(error: StorageError) -> bool:
+    """Each provider has words of its own for a range that is not there; a miss costs a request."""
+    return not isinstance(error, ObjectNotFoundError) and "range" in error.message.lower()
 
 
 def _bytes(data: Data) -> Data:
