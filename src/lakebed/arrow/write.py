@@ -121,7 +121,7 @@ def _write_file(
         size=data.size,
         modification_time=int(time.time() * 1000),
         data_change=data_change,
-        stats=collect(footers[0], layout.physical, layout.properties),
+        stats=collect(footers[0], layout.physical, layout.properties, data=table),
     )
 
 
