@@ -10,8 +10,8 @@ import importlib.resources
 import importlib.util
 import sys
 import tempfile
-from collections.abc import Iterator
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ import lakebed
 
 REGIONS = ("north", "south", "west")
 FIRST_DAY = date(2026, 1, 1)
-WHERE = "region = 'south' AND amount > 850"
+WHERE = "region = 'south' AND amount > 8500"
 
 
 def main(path: str) -> None:
@@ -63,12 +63,12 @@ def orders(start: int, count: int) -> pa.Table:
             "id": pa.array(numbers, pa.int64()),
             "region": [REGIONS[number % 3] for number in numbers],
             "ordered_on": [FIRST_DAY + timedelta(days=number // 10) for number in numbers],
-            "amount": [number + 0.5 for number in numbers],
+            "amount": pa.array([10 * number for number in numbers], pa.int64()),
         }
     )
 
 
-def readers(path: str) -> Iterator[tuple[str, int, float]]:
+def readers(path: str) -> Iterator[tuple[str, int, int]]:
     """Rows and sum of the amounts, as Lakebed and other implementations of Delta see them."""
     amounts = lakebed.open(path).to_arrow()["amount"]
     yield "Lakebed", len(amounts), pc.sum(amounts).as_py()
@@ -81,7 +81,7 @@ def readers(path: str) -> Iterator[tuple[str, int, float]]:
         yield ("DuckDB", *duckdb_answer(path))
 
 
-def duckdb_answer(path: str) -> tuple[int, float]:
+def duckdb_answer(path: str) -> tuple[int, int]:
     import duckdb
 
     package = importlib.resources.files("duckdb_extension_delta")
@@ -97,20 +97,28 @@ def title(text: str) -> None:
     print(f"\n\033[1m{text}\033[0m\n" if sys.stdout.isatty() else f"\n== {text}\n")
 
 
-def show(rows: Iterator[dict[str, object]] | list[dict[str, object]]) -> None:
+def show(rows: Iterable[dict[str, object]]) -> None:
     """Aligned columns; numbers to the right."""
     rows = list(rows)
-    columns = list(rows[0])
-    widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in columns}
-    print("  ".join(f"{name:{widths[name]}}" for name in columns))
-    print("  ".join("-" * widths[name] for name in columns))
+    columns = {name: [_text(row[name]) for row in rows] for name in rows[0]}
+    widths = {name: max(len(name), *map(len, texts)) for name, texts in columns.items()}
+    _print_line([name.ljust(width) for name, width in widths.items()])
+    _print_line(["-" * width for width in widths.values()])
     for row in rows:
-        print("  ".join(_cell(row[name], widths[name]) for name in columns).rstrip())
+        _print_line([_cell(row[name], width) for name, width in widths.items()])
 
 
 def _cell(value: object, width: int) -> str:
-    text = str(value)
-    return text.rjust(width) if isinstance(value, (int, float)) else text.ljust(width)
+    text = _text(value)
+    return text.rjust(width) if isinstance(value, int | float) else text.ljust(width)
+
+
+def _text(value: object) -> str:
+    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)
+
+
+def _print_line(cells: list[str]) -> None:
+    print("  ".join(cells).rstrip())
 
 
 def _place(arguments: list[str]) -> Path:
