@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +48,7 @@ def main(path: str) -> None:
     )
 
     title("History")
-    show(table.history().select(["version", "timestamp", "operation"]).to_pylist())
+    show(map(history_line, table.history().to_pylist(maps_as_pydicts="strict")))
 
     title("Every reader sees the same table")
     show({"reader": name, "orders": rows, "sum": total} for name, rows, total in readers(path))
@@ -66,6 +67,16 @@ def orders(start: int, count: int) -> pa.Table:
             "amount": pa.array([10 * number for number in numbers], pa.int64()),
         }
     )
+
+
+def history_line(commit: dict[str, Any]) -> dict[str, object]:
+    return {
+        "version": commit["version"],
+        "time": commit["timestamp"],
+        "operation": commit["operation"],
+        "mode": commit["operationParameters"]["mode"],
+        "rows": int(commit["operationMetrics"]["numOutputRows"]),
+    }
 
 
 def readers(path: str) -> Iterator[tuple[str, int, int]]:

@@ -23,7 +23,13 @@ def test_the_demo_shows_skipping_history_and_time_travel(tmp_path: Path) -> None
     skipped = re.search(r"reads (\d+) of (\d+) files", done.stdout)
     assert skipped is not None
     assert skipped.groups() == ("1", "9")
-    assert re.findall(r"^ +(\d)  .*  WRITE$", done.stdout, re.MULTILINE) == ["3", "2", "1", "0"]
+    history = re.findall(r"^ +(\d)  .*  WRITE +(\w+) +(\d+)$", done.stdout, re.MULTILINE)
+    assert history == [
+        ("3", "Overwrite", "5"),
+        ("2", "Append", "300"),
+        ("1", "Append", "300"),
+        ("0", "Append", "300"),
+    ]
     assert re.findall(r"^ +\d +(\d+)$", done.stdout, re.MULTILINE) == ["300", "600", "900", "5"]
 
 
