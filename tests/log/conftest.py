@@ -1,5 +1,4 @@
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -11,9 +10,9 @@ from lakebed.storage import Store, open_store
 
 
 @pytest.fixture(params=["local", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """An empty place for a table: where the log is probed (local) and where it is listed."""
-    yield open_store(str(tmp_path / "table")) if request.param == "local" else memory_store()
+    return open_store(str(tmp_path / "table")) if request.param == "local" else memory_store()
 
 
 @pytest.fixture

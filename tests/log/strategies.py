@@ -254,7 +254,7 @@ def _file_step(
 
 
 def _added_again(draw: st.DrawFn, table: Table, state: Model, add: Add) -> list[Action]:
-    """The same file with other words, or one that was removed; never beside another vector of it."""
+    """The same file with other words, or a removed one; never beside another vector of it."""
     others = [key for key in state.live if key[0] == key_of(add)[0] and key != key_of(add)]
     if others:
         return []
