@@ -174,16 +174,16 @@ CASES = [
         ("new",),
     ),
     Case(
-        "a file without statistics, then a read by id",
-        (reads_everything, stages(file("bare", p=1, rows=None))),
+        "a file without bounds, then a read by id",
+        (reads_everything, stages(file("bare", p=1))),
         (reads("id = 5", ONE),),
         ConcurrentAppendError,
         (SERIALIZABLE, WRITE_SERIALIZABLE),
         ("bare",),
     ),
     Case(
-        "a file without statistics, then a read by id in another partition",
-        (reads_everything, stages(file("bare", p=1, rows=None))),
+        "a file without bounds, then a read by id in another partition",
+        (reads_everything, stages(file("bare", p=1))),
         (reads("id = 25 AND p = 2", THREE),),
         None,
     ),
@@ -626,6 +626,7 @@ def test_every_commit_in_between_is_checked_and_the_first_in_the_way_is_named(
     snapshot = create(memory, PROTOCOL, METADATA, ONE, TWO)
     late = Transaction(snapshot, operation=Operation("LATE"))
     reads("p = 1", ONE, TWO)(late)
+    late.stage(OTHER)
     for number in range(5):
         other = Transaction(snapshot, operation=Operation(f"COMMIT {number}"))
         other.stage(file(f"file-{number}", p=1 if number == 3 else 2))

@@ -27,7 +27,7 @@ from lakebed.errors import (
     ProtocolChangedError,
     UnsupportedFeatureError,
 )
-from lakebed.expressions.skip import skip
+from lakebed.expressions.skipping import skip
 from lakebed.expressions.tree import Expression
 from lakebed.formats.file_actions import adds_to_table
 from lakebed.formats.statistics import FileColumns
