@@ -6,8 +6,6 @@ listing and changes no answer.
 
 from __future__ import annotations
 
-import time
-
 from lakebed.errors import (
     LogCorruptedError,
     ObjectNotFoundError,
@@ -31,9 +29,6 @@ from lakebed.storage.store import Store
 
 # How far past the end a probe looks for commits that would mean a hole in the log.
 _LOOK_AHEAD = 64
-# A hole must show in this many listings before it counts.
-_RELISTS = 3
-_RELIST_PAUSE = 0.02
 
 
 def list_log(store: Store, start: int = 0) -> list[LogFile]:
@@ -70,26 +65,28 @@ def segment_at(store: Store, version: int) -> LogSegment:
 
 def newer_commits(store: Store, version: int) -> list[LogFile]:
     """The commits after `version`, contiguous."""
-    for _ in range(_RELISTS - 1):
-        try:
-            return _newer_commits(store, version)
-        except LogCorruptedError:
-            time.sleep(_RELIST_PAUSE)
-    return _newer_commits(store, version)
-
-
-def _newer_commits(store: Store, version: int) -> list[LogFile]:
     if store.cheap_probes:
         return _probe_commits(store, version)
-    files = {file.version: file for file in list_log(store, version + 1) if file.kind == "commit"}
-    found = []
-    while version + 1 in files:
-        version += 1
-        found.append(files[version])
-    if len(found) != len(files):
-        missing = sorted(set(range(version + 1, max(files))) - set(files))
+    found = _commits_after(store, version)
+    try:
+        return _contiguous(found, version)
+    except LogCorruptedError:
+        # Whatever is older than a commit that was seen is in a listing that starts now.
+        newest = max(found)
+        again = _commits_after(store, version)
+        return _contiguous({v: file for v, file in again.items() if v <= newest}, version)
+
+
+def _commits_after(store: Store, version: int) -> dict[int, LogFile]:
+    files = list_log(store, version + 1)
+    return {file.version: file for file in files if file.kind == "commit"}
+
+
+def _contiguous(files: dict[int, LogFile], version: int) -> list[LogFile]:
+    missing = sorted(set(range(version + 1, max(files, default=version) + 1)) - set(files))
+    if missing:
         raise LogCorruptedError(f"versions not contiguous: missing commit(s) {missing[:10]}")
-    return found
+    return [files[each] for each in sorted(files)]
 
 
 def _from_listing(store: Store, version: int | None) -> LogSegment:
@@ -107,13 +104,18 @@ def _from_listing(store: Store, version: int | None) -> LogSegment:
 
 
 def _build_patiently(store: Store, version: int | None) -> LogSegment:
-    """A listing that runs beside writers may see a commit and not the one before it."""
-    for _ in range(_RELISTS - 1):
-        try:
-            return build_segment(list_log(store), version)
-        except LogCorruptedError:
-            time.sleep(_RELIST_PAUSE)
-    return build_segment(list_log(store), version)
+    """A listing that runs beside writers may see a commit and not the one before it.
+
+    A second listing sees everything that is older than what the first one saw, so a hole below
+    that is real.
+    """
+    files = list_log(store)
+    try:
+        return build_segment(files, version)
+    except LogCorruptedError:
+        newest = max(file.version for file in files)
+        again = [file for file in list_log(store) if file.version <= newest]
+        return build_segment(again, version)
 
 
 def _list_from_hint(store: Store, hint: LastCheckpoint) -> LogSegment | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.expressions import Expression, skip
+from lakebed.expressions import Expression, references, skip
 from lakebed.formats.statistics import FileColumns
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.column_mapping import mapping_mode
@@ -33,18 +33,30 @@ def select_files(
     files = snapshot.files(fields)
     if predicate is None:
         return Selection(files, files.num_rows)
-    mask = skip(predicate, file_columns(snapshot), snapshot.partition_columns)
+    columns = file_columns(snapshot, stats=not _needs_partitions_only(snapshot, predicate))
+    mask = skip(predicate, columns, snapshot.partition_columns)
     kept = files if pc.all(mask).as_py() else files.filter(mask)
     return Selection(kept, files.num_rows)
 
 
-def file_columns(snapshot: Snapshot) -> FileColumns:
-    """The partition values and statistics of all files, parsed once and kept by the snapshot."""
-    if snapshot.file_columns is None:
-        snapshot.file_columns = FileColumns(
-            snapshot.files_with_stats(),
+def file_columns(snapshot: Snapshot, *, stats: bool = True) -> FileColumns:
+    """The partition values and statistics of all files, parsed once and kept by the snapshot.
+
+    Statistics are most of a checkpoint: without need they are not even read.
+    """
+    known = snapshot.file_columns.get(stats)
+    if known is None:
+        fields = ("path", "partitionValues", "deletionVector")
+        known = FileColumns(
+            snapshot.files_with_stats() if stats else snapshot.files(fields),
             snapshot.schema,
             snapshot.partition_columns,
             mapping_mode(snapshot.metadata.configuration),
         )
-    return snapshot.file_columns
+        snapshot.file_columns[stats] = known
+    return known
+
+
+def _needs_partitions_only(snapshot: Snapshot, predicate: Expression) -> bool:
+    partitions = {name.lower() for name in snapshot.partition_columns}
+    return all(path[0].lower() in partitions for path in references(predicate))

@@ -56,7 +56,7 @@ class Snapshot:
         self._replayed: tuple[TableHead, FileState] | None = None
         self._known_totals = totals
         self._files = files
-        self.file_columns: FileColumns | None = None
+        self.file_columns: dict[bool, FileColumns] = {}
         self._head = head or self._head_from_checksum() or self._replay()[0]
         self._verified = files is not None
         check_readable(self.protocol, self.metadata)
