@@ -115,9 +115,9 @@ def _widened_decimals(
 
 
 def _fitting(values: pa.Decimal256Array, data_type: DecimalType) -> pa.Decimal128Array:
-    """Null where the precision does not suffice: then nothing is known."""
-    largest = pa.scalar(Decimal(10 ** (data_type.precision - data_type.scale)), values.type)
-    smallest = pa.scalar(-largest.as_py(), values.type)
-    fits = pc.and_(pc.less(values, largest), pc.greater(values, smallest))
-    fitting = pc.if_else(fits, values, pa.scalar(None, values.type))
-    return fitting.cast(pa.decimal128(data_type.precision, data_type.scale))
+    """No value of the column lies beyond what its precision can hold, so no bound has to."""
+    largest = pa.scalar(Decimal((0, (9,) * data_type.precision, -data_type.scale)), values.type)
+    smallest = pa.scalar(largest.as_py().copy_negate(), values.type)
+    low = pc.if_else(pc.less(values, smallest), smallest, values)
+    clamped = pc.if_else(pc.greater(low, largest), largest, low)
+    return clamped.cast(pa.decimal128(data_type.precision, data_type.scale))

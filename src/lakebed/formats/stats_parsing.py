@@ -79,12 +79,12 @@ class _Reader:
         options = pj.ReadOptions(block_size=max(_BLOCK, 2 * longest))
         try:
             table = pj.read_json(pa.BufferReader(_content(lines)), options, self._parse_options)
+            # Texts that are JSON only together would not have the numbers of all rows.
+            if not pa.concat_arrays(table.column("row").chunks).equals(numbers):
+                return None
+            return _finish(pa.concat_arrays(table.column("stats").chunks), self._schema)
         except pa.ArrowException:
             return None
-        # Texts that are not JSON by themselves could be so together; the numbers would show it.
-        if table.num_rows != len(texts) or not table.column("row").combine_chunks().equals(numbers):
-            return None
-        return _finish(pa.concat_arrays(table.column("stats").chunks), self._schema)
 
 
 # A sign behind a colon can only begin the offset of a zone.
@@ -142,6 +142,9 @@ def _finish_leaf(values: pa.Array, data_type: DataType, is_count: bool) -> pa.Ar
         return _local_timestamps(values)
     if is_count:
         return _null_where(pc.less(values, 0), values)
+    if isinstance(data_type, DecimalType):
+        # The reader takes numbers that are too large for the precision.
+        values.validate(full=True)
     if pa.types.is_floating(values.type):
         # JSON has no infinities: here they are numbers too large for the column.
         return _null_where(pc.invert(pc.is_finite(values)), values)
@@ -230,7 +233,7 @@ def _integer_converter(bits: int) -> Callable[[Any], int | None]:
 
     def convert(value: Any) -> int | None:
         if isinstance(value, float | Decimal):
-            value = int(value) if abs(value) < 2**53 and value == int(value) else None
+            value = int(value) if -(2**53) < value < 2**53 and value == int(value) else None
         if not isinstance(value, int) or isinstance(value, bool):
             return None
         return value if -limit <= value < limit else None
@@ -265,7 +268,8 @@ def _float_converter(bits: int) -> Callable[[Any], float | None]:
 
 # As Spark writes them. Its "NaN" is not here: it bounds nothing.
 _INFINITIES = {"Infinity": float("inf"), "-Infinity": float("-inf")}
-_LARGEST_FLOAT = 3.4028234663852886e38
+# What lies below this is rounded to a float that is not infinite.
+_LARGEST_FLOAT = 3.4028235677973362e38
 
 
 def _decimal_converter(data_type: DecimalType) -> Callable[[Any], Decimal | None]:
