@@ -4,20 +4,26 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pytest
-from log_tables import memory_store
+from log_tables import listed_store, memory_store
 
+from faults import FaultStore
 from lakebed.storage import Store, open_store
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["probed", "listed"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """An empty place for a table: where the log is probed (local) and where it is listed."""
-    return open_store(str(tmp_path / "table")) if request.param == "local" else memory_store()
+    """An empty place for a table: one where names are tried, one where the log is listed."""
+    return open_store(str(tmp_path / "table")) if request.param == "probed" else listed_store()
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Store:
     return open_store(str(tmp_path / "table"))
+
+
+@pytest.fixture
+def listed() -> FaultStore:
+    return listed_store()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faults import FaultStore
 from lakebed.formats import checkpoint_file, commit
 from lakebed.formats.checkpoint_schema import V1_KINDS
 from lakebed.log.checkpoint_content import content_of
@@ -49,6 +50,13 @@ DAY = 86_400_000
 
 def memory_store() -> Store:
     return open_store(f"memory://{uuid.uuid4().hex}/table")
+
+
+def listed_store() -> FaultStore:
+    """In memory, but the log is found by listing it, as on an object store."""
+    store = FaultStore(memory_store())
+    store.cheap_probes = False
+    return store
 
 
 def metadata(

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from log_tables import NOW, memory_store
+from log_tables import NOW, listed_store, memory_store
 from strategies import Model, histories, key_of
 
 from lakebed.formats import commit
@@ -33,7 +33,7 @@ KINDS: list[tuple[Kind | None, bool | int | None]] = [
     ("v2-json", 2),
 ]
 THOROUGH = settings(
-    max_examples=15,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -42,7 +42,7 @@ THOROUGH = settings(
 @THOROUGH
 @given(st.data())
 def test_checkpoint_plus_tail_equals_the_full_replay(data: st.DataObject) -> None:
-    run(memory_store(), data)
+    run(listed_store(), data)
 
 
 @THOROUGH

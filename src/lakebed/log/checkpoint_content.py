@@ -183,11 +183,11 @@ class _Statistics:
         parsed = self._fitting()
         if parsed is None:
             return parse_stats(self._json, self._schema)
-        missing = parsed.is_null()
-        if not pc.any(missing).as_py():
-            return parsed
         if parsed.null_count == len(parsed):
             return parse_stats(self._json, self._schema)
+        missing = pc.and_(parsed.is_null(), self._json.is_valid())
+        if not pc.any(missing).as_py():
+            return parsed
         return _merge(parsed, missing, parse_stats(self._json.filter(missing), self._schema))
 
     def _fitting(self) -> pa.Array | None:

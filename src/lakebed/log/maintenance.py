@@ -54,7 +54,7 @@ def maintain(
     """
     now = current_ms() if now_ms is None else now_ms
     report = MaintenanceReport(snapshot)
-    due = previous is not None and _is_due(snapshot)
+    due = previous is not None and bool(_try(report, "checkpoint", lambda: _is_due(snapshot)))
     report.checksum = bool(_try(report, "checksum", lambda: write_checksum(snapshot, count=due)))
     if due:
         _try(report, "checkpoint", lambda: _checkpoint(report, now))
