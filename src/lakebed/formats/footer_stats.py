@@ -142,7 +142,8 @@ def _all_digits(value: Any) -> orjson.Fragment:
 
 class _Footer:
     def __init__(self, metadata: pq.FileMetaData, data: pa.Table | None) -> None:
-        self._groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        self._groups = [group for group in groups if group.num_rows]
         self._num_rows = metadata.num_rows
         self._data = data
         # parquet-mr, which Spark uses, sorts NaN last: its maximum is NaN if there is one.
