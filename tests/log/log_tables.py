@@ -123,7 +123,7 @@ def write_multi_part(snapshot: Snapshot, parts: int, now_ms: int = NOW) -> None:
     content = content_of(snapshot, now_ms)
     for number in range(parts):
         adds, removes = (
-            table.take(list(range(number, table.num_rows, parts)))
+            table.take(pa.array(range(number, table.num_rows, parts), pa.int64()))
             for table in (content.adds, content.removes)
         )
         actions = content.actions if number == 0 else ()

@@ -29,6 +29,9 @@ from lakebed.storage.store import Store
 
 # How far past the end a probe looks for commits that would mean a hole in the log.
 _LOOK_AHEAD = 64
+# With so many commits after it, a hint is probably stale.
+_LONG_TAIL = 100
+_MOST_PARTS = 100_000
 
 
 def list_log(store: Store, start: int = 0) -> list[LogFile]:
@@ -141,6 +144,9 @@ def _probe(store: Store, hint: LastCheckpoint) -> LogSegment | None:
         commits = tuple(_probe_commits(store, hint.version))
     except LogCorruptedError:
         return None
+    if len(commits) > _LONG_TAIL:
+        # There may be newer checkpoints, which only a listing shows.
+        return None
     version = hint.version + len(commits)
     checksum = LogFile(checksum_path(version), "checksum", version)
     return LogSegment(version, checkpoint, commits, checksum=checksum)
@@ -166,8 +172,10 @@ def _hinted_checkpoint(hint: LastCheckpoint) -> CheckpointRef | None:
         wrong = file is None or file.kind != "checkpoint" or file.version != version
         return None if wrong or file is None else CheckpointRef(version, (file,))
     if hint.parts is not None:
+        if not 0 < hint.parts <= _MOST_PARTS:
+            return None
         paths = [part_checkpoint_path(version, n, hint.parts) for n in range(1, hint.parts + 1)]
     else:
         paths = [classic_checkpoint_path(version)]
-    files = [parse_name(path) for path in paths]
-    return CheckpointRef(version, tuple(file for file in files if file is not None))
+    files = [file for path in paths if (file := parse_name(path)) is not None]
+    return CheckpointRef(version, tuple(files)) if files else None
