@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakebed.formats.arrow_types import to_arrow_type
+from lakebed.formats.parquet_checkpoint import ParquetCheckpoint
 from lakebed.formats.stats_parsed import conform_stats, has_column
 from lakebed.spec.schema import (
     DATE,
@@ -104,3 +106,18 @@ def test_has_column_looks_at_the_type_only():
     assert not has_column(kind, ("a", "c"))
     assert not has_column(kind, ("a", "b", "c"))
     assert not has_column(pa.null(), ("a",))
+
+
+def test_int96_of_a_checkpoint_keeps_years_that_nanoseconds_cannot_hold():
+    late = datetime(9999, 12, 31, 23, 59, 59, 999_999)
+    stats = pa.array(
+        [{"minValues": {"x": late}}],
+        pa.struct([("minValues", pa.struct([("x", pa.timestamp("us"))]))]),
+    )
+    add = pa.StructArray.from_arrays([pa.array(["a"]), stats], names=["path", "stats_parsed"])
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"add": add}), sink, use_deprecated_int96_timestamps=True)
+    read = ParquetCheckpoint(sink.getvalue(), "checkpoint").files("add", ["stats_parsed"])
+    parsed = read.column("stats_parsed").combine_chunks()
+    conformed = conform_stats(parsed, stats_schema(struct(x=TIMESTAMP)))
+    assert conformed.field("minValues").to_pylist() == [{"x": late.replace(tzinfo=timezone.utc)}]

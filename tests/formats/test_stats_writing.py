@@ -71,6 +71,10 @@ def test_null_rows_have_no_text_and_null_parts_are_empty_objects():
     assert write_stats(pa.chunked_array([], kind)).to_pylist() == []
 
 
+def test_column_of_nulls_without_a_type_has_no_texts():
+    assert write_stats(pa.chunked_array([pa.nulls(2)])).to_pylist() == [None, None]
+
+
 def test_names_of_columns_are_escaped():
     stats = pa.array([{"minValues": {'a"b\\': 1}}])
     assert json.loads(write_stats(stats)[0].as_py()) == {"minValues": {'a"b\\': 1}}
@@ -84,6 +88,7 @@ def test_values_that_json_cannot_hold_are_left_out():
         "last": (2**63 - 1, pa.timestamp("us")),
         "first": (-(2**63), pa.timestamp("us", tz="UTC")),
         "binary": (b"x", pa.binary()),
+        "int96": (5, pa.timestamp("ns")),
         "ok": (5, pa.int8()),
     }
     storage = {"late": pa.int32(), "last": pa.int64(), "first": pa.int64()}

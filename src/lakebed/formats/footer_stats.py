@@ -162,17 +162,16 @@ class _Footer:
         return self._leaf(index, kind, path, column.data_type)
 
     def _leaf(self, index: int, kind: pa.DataType, path: Path, data_type: DataType) -> _ColumnStats:
-        chunks = [(group.num_rows, group.column(index)) for group in self._groups]
-        counts = [_null_count(chunk) for _, chunk in chunks]
+        chunks = [_Chunk(group.num_rows, group.column(index)) for group in self._groups]
+        counts = [chunk.null_count for chunk in chunks]
         total = None if None in counts else sum(count for count in counts if count is not None)
         read = _reader(data_type, kind)
         # What is null in a whole row group has no bounds there, and needs none.
-        used = [c for (rows, c), count in zip(chunks, counts, strict=True) if count != rows]
-        bounded = all(_has_bounds(chunk) for chunk in used)
-        if read is None or not used or not bounded:
+        used = [chunk for chunk in chunks if chunk.null_count != chunk.num_rows]
+        if read is None or not used or not all(chunk.has_bounds for chunk in used):
             return _ColumnStats(null_count=total)
-        low = _merged([read(chunk.statistics.min_raw) for chunk in used], min)
-        high = _merged([read(chunk.statistics.max_raw) for chunk in used], max)
+        low = _merged([read(chunk.stats.min_raw) for chunk in used], min)
+        high = _merged([read(chunk.stats.max_raw) for chunk in used], max)
         if pa.types.is_floating(kind) and not (self._bounds_nan or self._is_free_of_nan(path)):
             high = None
         return _ColumnStats(_lower_text(low), _upper_text(high), total)
@@ -180,6 +179,18 @@ class _Footer:
     def _is_free_of_nan(self, path: Path) -> bool:
         values = None if self._data is None else _values(self._data, path)
         return values is not None and not pc.any(pc.is_nan(values)).as_py()
+
+
+class _Chunk:
+    """A column in one row group."""
+
+    def __init__(self, num_rows: int, chunk: pq.ColumnChunkMetaData) -> None:
+        self.num_rows = num_rows
+        # Every access to the attribute decodes the statistics again.
+        stats = self.stats = chunk.statistics
+        known = stats is not None
+        self.null_count = stats.null_count if known and stats.has_null_count else None
+        self.has_bounds = known and stats.has_min_max and chunk.physical_type != "INT96"
 
 
 def _parquet_columns(
@@ -212,16 +223,6 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 def _storage(kind: pa.DataType) -> pa.DataType:
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
-
-
-def _null_count(chunk: pq.ColumnChunkMetaData) -> int | None:
-    stats = chunk.statistics
-    return stats.null_count if stats is not None and stats.has_null_count else None
-
-
-def _has_bounds(chunk: pq.ColumnChunkMetaData) -> bool:
-    stats = chunk.statistics
-    return bool(stats is not None and stats.has_min_max and chunk.physical_type != "INT96")
 
 
 def _merged(values: list[Any], choose: Callable[[list[Any]], Any]) -> Any:

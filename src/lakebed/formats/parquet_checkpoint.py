@@ -86,7 +86,13 @@ class ParquetCheckpoint:
             source = pa.BufferReader(buffer)
         else:
             self._verify_footer(source)
-        return pq.ParquetFile(source, pre_buffer=True, page_checksum_verification=True)
+        return pq.ParquetFile(
+            source,
+            pre_buffer=True,
+            page_checksum_verification=True,
+            # As nanoseconds, INT96 statistics outside the years 1677 to 2262 would wrap around.
+            coerce_int96_timestamp_unit="us",
+        )
 
     def _verify_footer(self, source: pa.NativeFile) -> None:
         size = source.size()

@@ -20,6 +20,8 @@ def write_stats(stats: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
     """
     if isinstance(stats, pa.ChunkedArray):
         stats = pa.concat_arrays(stats.chunks or [pa.array([], stats.type)])
+    if not _is_struct(stats):
+        return pa.nulls(len(stats), pa.string())
     members = []
     for field, values in zip(stats.type, stats.flatten(), strict=True):
         text = _text(values)
@@ -48,7 +50,8 @@ def _text(values: pa.Array) -> pa.StringArray:
         return _null_where(values.is_null(), _object(members, len(values)))
     if pa.types.is_floating(kind):
         return _null_where(pc.invert(pc.is_finite(values)), values).cast(pa.string())
-    if pa.types.is_timestamp(kind):
+    # Nanoseconds come from INT96, and years outside 1677 to 2262 have silently become others.
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
         return _quoted(_timestamps(values))
     if pa.types.is_date(kind):
         days = values.cast(pa.date32()).cast(pa.int32())
