@@ -28,9 +28,9 @@ from lakebed.log.segment import CheckpointRef, LogSegment, build_segment
 from lakebed.storage.store import Store
 
 # How far past the end a probe looks for commits that would mean a hole in the log.
-_LOOK_AHEAD = 64
+_LOOK_AHEAD = 32
 # With so many commits after it, a hint is probably stale.
-_LONG_TAIL = 100
+_LONG_TAIL = 256
 _MOST_PARTS = 100_000
 
 

@@ -48,7 +48,7 @@ def maintain(
 ) -> MaintenanceReport:
     """As `after_commit`, and tells what was done.
 
-    One small put, unless the version is a multiple of `delta.checkpointInterval`: then also a
+    One small put, unless the version is a multiple of the checkpoint interval: then also a
     checkpoint, the hint and, once a day, a clean-up of the log. `previous` is the version before;
     a table that has none was just created and needs no checkpoint.
     """
@@ -61,8 +61,29 @@ def maintain(
     return report
 
 
+def checkpoint_interval(snapshot: Snapshot) -> int:
+    """The table's `delta.checkpointInterval`; where it is not set, more for large tables.
+
+    A checkpoint costs as much as the table has files. Every tenth commit of a large table would
+    spend most of its time on it. See docs/decisions/0008-checkpoint-interval.md.
+    """
+    properties, totals = snapshot.properties, snapshot.totals_if_known
+    default = properties.checkpoint_interval
+    if CHECKPOINT_INTERVAL in snapshot.metadata.configuration or totals is None:
+        return default
+    return next(
+        (default * factor for limit, factor in _GROWTH if totals.num_files < limit),
+        default * _GROWTH_LIMIT,
+    )
+
+
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+_GROWTH = ((1_000, 1), (2_500, 2), (5_000, 5))
+_GROWTH_LIMIT = 10
+
+
 def _is_due(snapshot: Snapshot) -> bool:
-    return snapshot.version > 0 and snapshot.version % snapshot.properties.checkpoint_interval == 0
+    return snapshot.version > 0 and snapshot.version % checkpoint_interval(snapshot) == 0
 
 
 def _checkpoint(report: MaintenanceReport, now_ms: int) -> None:

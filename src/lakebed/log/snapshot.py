@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -31,6 +31,8 @@ from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage.store import Store
 
+T = TypeVar("T")
+
 # The files of so few commits are counted in the blink of an eye.
 _FEW_COMMITS = 100
 
@@ -49,16 +51,17 @@ class Snapshot:
         head: TableHead | None = None,
         files: FileState | None = None,
         totals: Totals | None = None,
+        unread: Unread | None = None,
     ) -> None:
         self.store = store
         self.segment = segment
         self.opened_at = time.time()
-        self._replayed: tuple[TableHead, FileState] | None = None
         self._known_totals = totals
         self._files = files
+        self._unread = unread
         self.file_columns: dict[bool, FileColumns] = {}
-        self._head = head or self._head_from_checksum() or self._replay()[0]
-        self._verified = files is not None
+        self._head = head or self._head_from_checksum() or self._replayed_head()
+        self._verified = head is not None
         check_readable(self.protocol, self.metadata)
 
     @classmethod
@@ -176,12 +179,17 @@ class Snapshot:
         commits = (*self.segment.commits, LogFile(commit_path(version), "commit", version))
         known = self._known_totals
         totals = known.after(adds, removes) if known is not None and fresh else None
+        files, unread = self._files, None
+        if files is None:
+            # Somebody who only appends never needs the files: they stay unread.
+            unread = (self._unread or Unread(self)).then(adds, removes)
         return Snapshot(
             self.store,
             replace(self.segment, version=version, commits=commits, compactions=(), checksum=None),
             head=self._head.newer(actions),
-            files=self._state.apply(adds, removes),
+            files=None if files is None else files.apply(adds, removes),
             totals=totals,
+            unread=unread,
         )
 
     def rebased(self, segment: LogSegment, files: FileState | None = None) -> Snapshot:
@@ -199,19 +207,27 @@ class Snapshot:
 
     @property
     def _state(self) -> FileState:
-        if self._files is None:
-            self._files = self._replay()[1]
+        if self._files is None and self._unread is not None:
+            self._files = self._unread.read()
+        elif self._files is None:
+            self._files = FileState(self._base, self._tail.files())
+        self._unread = None
         return self._files
 
-    def _replay(self) -> tuple[TableHead, FileState]:
-        if self._replayed is None:
-            replay = self._read_tail()
-            head, base = replay.head, None
-            if self.segment.checkpoint is not None:
-                base = CheckpointReader(self.store, self.segment.checkpoint)
-                head = _over(head, base.head)
-            self._replayed = head.without_tombstones(), FileState(base, replay.files())
-        return self._replayed
+    @cached_property
+    def _tail(self) -> Replay:
+        return self._read_tail()
+
+    @cached_property
+    def _base(self) -> CheckpointReader | None:
+        ref = self.segment.checkpoint
+        return None if ref is None else CheckpointReader(self.store, ref)
+
+    def _replayed_head(self) -> TableHead:
+        head = self._tail.head
+        if self._base is not None:
+            head = _over(head, self._base.head)
+        return head.without_tombstones()
 
     def _read_tail(self) -> Replay:
         plan = self.segment.plan()
@@ -267,13 +283,30 @@ class Snapshot:
                 hint="a file of the log was changed after it was written; restore it",
             )
 
-    def _require(self, value: Metadata | TableProtocol | None, name: str) -> Any:
+    def _require(self, value: T | None, name: str) -> T:
         if value is None:
             raise LogCorruptedError(
                 f"no {name} action in the log up to version {self.version}",
                 file=commit_path(self.version),
             )
         return value
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Files that nobody has asked for yet: those of a version, and the commits since."""
+
+    origin: Snapshot
+    changes: tuple[tuple[list[Add], list[Remove]], ...] = ()
+
+    def then(self, adds: list[Add], removes: list[Remove]) -> Unread:
+        return Unread(self.origin, (*self.changes, (adds, removes)))
+
+    def read(self) -> FileState:
+        state = self.origin._state
+        for adds, removes in self.changes:
+            state = state.apply(adds, removes)
+        return state
 
 
 def _over(newer: TableHead, older: TableHead) -> TableHead:
