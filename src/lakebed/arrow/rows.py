@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.arrow.lengths import fit_lengths
+from lakebed.arrow.nulls import check_nulls
 from lakebed.errors import (
     ConstraintViolationError,
     PredicateError,
@@ -20,7 +22,6 @@ from lakebed.errors import (
 from lakebed.expressions import (
     Cast,
     Compare,
-    Condition,
     Expression,
     evaluate,
     parse_expression,
@@ -33,7 +34,6 @@ from lakebed.spec.column_metadata import (
     generation_expression,
     identity,
     invariants,
-    length_limits,
     with_identity,
 )
 from lakebed.spec.properties import TableProperties
@@ -49,10 +49,6 @@ class PreparedRows:
     table: pa.Table
     schema: StructType
 
-    @property
-    def schema_changed(self) -> bool:
-        return any(identity(field) is not None for field in self.schema.fields)
-
 
 def prepare_rows(data: pa.Table, schema: StructType, properties: TableProperties) -> PreparedRows:
     given = {name.lower() for name in data.column_names}
@@ -60,6 +56,7 @@ def prepare_rows(data: pa.Table, schema: StructType, properties: TableProperties
     fields: list[StructField] = []
     for field in schema.fields:
         filled, field = _fill(filled, field, schema, field.name.lower() in given)
+        filled = _replace(filled, field, fit_lengths(filled.column(field.name), field))
         fields.append(field)
     for field in schema.fields:
         filled = _generate(filled, field, schema, field.name.lower() in given)
@@ -79,7 +76,8 @@ def _fill(
         return table, field
     value = _expression(default, schema, f"the default of column {field.name!r}")
     cast = Cast(value, field.data_type)
-    return _set(table, field, evaluate(cast, _one_row(schema))[0], table.num_rows), field
+    column = pa.repeat(evaluate(cast, _one_row(schema))[0], table.num_rows)
+    return _replace(table, field, column), field
 
 
 def _fill_identity(
@@ -87,20 +85,22 @@ def _fill_identity(
 ) -> tuple[pa.Table, StructField]:
     if not given:
         values = marks.take(table.num_rows)
-        column = pa.array(values, to_arrow_type(field.data_type))
-        if len(values):
-            marks = marks.advanced_to(values[-1])
-        return _replace(table, field, column), with_identity(field, marks)
-    if not marks.allow_explicit_insert:
+        table = _replace(table, field, pa.array(values, to_arrow_type(field.data_type)))
+        moved = marks.advanced_to(values[-1]) if len(values) else marks
+    elif marks.allow_explicit_insert:
+        moved = _after_explicit(table.column(field.name), marks)
+    else:
         raise SchemaMismatchError(
             f"column {field.name!r} is GENERATED ALWAYS AS IDENTITY: its values cannot be given",
             hint=f"leave {field.name!r} out of the data",
         )
-    column = table.column(field.name)
-    if len(column) and column.null_count < len(column):
-        far = pc.max(column) if marks.step > 0 else pc.min(column)
-        marks = marks.advanced_to(far.as_py())
-    return table, with_identity(field, marks)
+    return table, field if moved == marks else with_identity(field, moved)
+
+
+def _after_explicit(column: pa.ChunkedArray, marks: Identity) -> Identity:
+    """Given values move the mark too, so that no value that comes later equals one of them."""
+    far = (pc.max(column) if marks.step > 0 else pc.min(column)).as_py()
+    return marks if far is None else marks.advanced_to(far)
 
 
 def _generate(table: pa.Table, field: StructField, schema: StructType, given: bool) -> pa.Table:
@@ -121,41 +121,13 @@ def _generate(table: pa.Table, field: StructField, schema: StructType, given: bo
 
 
 def _check(table: pa.Table, schema: StructType, properties: TableProperties) -> None:
-    for field in schema.fields:
-        column = table.column(field.name)
-        _check_nulls(column, field, (field.name,))
-        _check_lengths(column, field)
+    check_nulls(table, schema)
     for path, sql in invariants(schema).items():
         rule = _condition(sql, schema, f"the invariant of {render_path(path)}")
         _require(evaluate(rule, table), table, f"invariant {sql}")
     for name, sql in properties.constraints.items():
         rule = _condition(sql, schema, f"the CHECK constraint {name!r}")
         _require(evaluate(rule, table), table, f"CHECK constraint {name} ({sql})")
-
-
-def _check_nulls(column: pa.ChunkedArray, field: StructField, path: tuple[str, ...]) -> None:
-    """NOT NULL, also of fields inside structs that are there."""
-    if not field.nullable and column.null_count:
-        raise ConstraintViolationError(
-            f"column {render_path(path)} is NOT NULL, but {column.null_count} row(s) are null",
-            hint="fill the nulls, or make the column nullable first",
-        )
-    if isinstance(field.data_type, StructType):
-        present = column.drop_null() if column.null_count else column
-        for inner in field.data_type.fields:
-            _check_nulls(pc.struct_field(present, inner.name), inner, (*path, inner.name))
-
-
-def _check_lengths(column: pa.ChunkedArray, field: StructField) -> None:
-    limit = length_limits(field).get(())
-    if limit is None:
-        return
-    longest = pc.max(pc.utf8_length(column)).as_py()
-    if longest is not None and longest > limit.length:
-        raise ConstraintViolationError(
-            f"column {field.name!r} is {limit}, but a value has {longest} characters",
-            hint="shorten the values",
-        )
 
 
 def _require(passed: pa.ChunkedArray, table: pa.Table, rule: str) -> None:
@@ -170,7 +142,7 @@ def _require(passed: pa.ChunkedArray, table: pa.Table, rule: str) -> None:
         )
 
 
-def _condition(sql: str, schema: StructType, what: str) -> Condition:
+def _condition(sql: str, schema: StructType, what: str) -> Expression:
     try:
         return parse_predicate(sql, schema)
     except PredicateError as error:
@@ -202,10 +174,6 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _set(table: pa.Table, field: StructField, value: pa.Scalar, count: int) -> pa.Table:
-    return _replace(table, field, pa.repeat(value, count))
-
-
-def _replace(table: pa.Table, field: StructField, column: pa.Array) -> pa.Table:
+def _replace(table: pa.Table, field: StructField, column: pa.Array | pa.ChunkedArray) -> pa.Table:
     position = table.column_names.index(field.name)
     return table.set_column(position, table.schema.field(position), column)

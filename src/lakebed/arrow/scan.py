@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +19,13 @@ import pyarrow.parquet as pq
 
 from lakebed.arrow.file_columns import find, physical_names
 from lakebed.arrow.relabel import relabel
-from lakebed.errors import DataFileError, InvalidArgumentError, ObjectNotFoundError, SchemaError
+from lakebed.errors import (
+    DataFileError,
+    InvalidArgumentError,
+    ObjectNotFoundError,
+    SchemaError,
+    SchemaMismatchError,
+)
 from lakebed.expressions import Expression, evaluate, references
 from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
 from lakebed.formats.deletion_vectors import GetRange, read_vector
@@ -125,8 +132,16 @@ class _Reader:
                 file=self._name,
                 hint="VACUUM may have removed it; read a newer version or restore the file",
             ) from error
+        except SchemaMismatchError as error:
+            raise DataFileError(
+                f"its columns are not those of the table: {error.message}", file=self._name
+            ) from error
         except _DAMAGE as error:
-            raise DataFileError(f"cannot be read: {error}", file=self._name) from error
+            raise DataFileError(
+                f"cannot be read: {error}",
+                file=self._name,
+                hint="the file is damaged or no Parquet file: restore it, or read another version",
+            ) from error
 
     def _read_data(self) -> pa.Table:
         source = self._store.open_input(self._path)
@@ -188,7 +203,24 @@ def _pick(schema: StructType, columns: Sequence[str]) -> StructType:
             f"columns={columns!r} is not a list of column names",
             hint="give a list such as ['id', 'price'], or leave it out for all columns",
         )
-    return StructType(tuple(schema.field(name) for name in columns))
+    picked = tuple(_picked(schema, name) for name in columns)
+    if len({field.name for field in picked}) < len(picked):
+        raise InvalidArgumentError(
+            f"columns={list(columns)} names a column twice",
+            hint="names that differ only in case count as the same",
+        )
+    return StructType(picked)
+
+
+def _picked(schema: StructType, name: str) -> StructField:
+    found = schema.find(name) if isinstance(name, str) else None
+    if found is not None:
+        return found
+    near = get_close_matches(str(name), schema.names, n=1)
+    raise SchemaError(
+        f"there is no column {name!r}",
+        hint=f"did you mean {near[0]!r}?" if near else f"the columns are: {list(schema.names)}",
+    )
 
 
 def _opener(store: Store) -> Any:

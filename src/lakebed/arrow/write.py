@@ -7,7 +7,7 @@ Nothing here is visible to readers: files count once a commit names them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,16 +17,31 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.arrow.relabel import relabel
-from lakebed.formats.arrow_types import parquet_schema
+from lakebed.errors import ConstraintViolationError
+from lakebed.formats.arrow_types import cast_table, parquet_schema
 from lakebed.formats.footer_stats import collect
-from lakebed.spec.actions import Add
+from lakebed.spec.actions import Add, Metadata, Protocol
 from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
+from lakebed.spec.features import is_supported
 from lakebed.spec.partition_values import serialize_column
 from lakebed.spec.paths import data_file_name, data_file_path, encode_path
 from lakebed.spec.properties import TableProperties
-from lakebed.spec.schema import VOID, StructType
+from lakebed.spec.schema import StructField, StructType, parse_schema, without_void
+from lakebed.spec.schema_validation import validate_void
+from lakebed.spec.stats import indexed_columns
 from lakebed.storage.store import Store
 
+# Table features that ask something of whoever writes rows, and that `arrow.rows` and this module
+# take care of (see `spec.features.check_writable`).
+HANDLED_FEATURES = frozenset(
+    [
+        "allowColumnDefaults",
+        "generatedColumns",
+        "identityColumns",
+        "variantType",
+        "variantType-preview",
+    ]
+)
 _WORKERS = 4
 _DEFAULT_FILE_BYTES = 512 * 1024 * 1024
 
@@ -37,7 +52,19 @@ class FileLayout:
 
     schema: StructType
     partition_columns: tuple[str, ...]
-    configuration: dict[str, str]
+    configuration: Mapping[str, str]
+    keeps_partitions: bool = False
+
+    @classmethod
+    def of(cls, metadata: Metadata, protocol: Protocol) -> FileLayout:
+        """Some tables want partition columns in the files too, behind the others."""
+        asked = TableProperties(metadata.configuration).write_partition_columns_to_parquet
+        return cls(
+            parse_schema(metadata.schema_string),
+            metadata.partition_columns,
+            metadata.configuration,
+            bool(asked) or is_supported(protocol, "materializePartitionColumns"),
+        )
 
     @cached_property
     def properties(self) -> TableProperties:
@@ -48,23 +75,22 @@ class FileLayout:
         return mapping_mode(self.configuration)
 
     @cached_property
-    def partitions(self) -> frozenset[str]:
-        return frozenset(name.lower() for name in self.partition_columns)
-
-    @cached_property
     def stored(self) -> StructType:
         """The columns that go into the files."""
-        return StructType(
-            tuple(
-                field
-                for field in self.schema.fields
-                if field.name.lower() not in self.partitions and field.data_type != VOID
-            )
-        )
+        partitions = [self.schema.field(name) for name in self.partition_columns]
+        data = [field for field in self.schema.fields if field not in partitions]
+        validate_void(StructType(tuple(data)))
+        return without_void(StructType((*data, *(partitions if self.keeps_partitions else ()))))
 
     @cached_property
     def physical(self) -> StructType:
         return physical_schema(self.stored, self.mode)
+
+    @cached_property
+    def indexed(self) -> StructType:
+        """The columns that have statistics, by their physical names."""
+        chosen = indexed_columns(self.schema, self.properties, self.partition_columns)
+        return physical_schema(without_void(chosen), self.mode)
 
     @property
     def codec(self) -> str:
@@ -121,7 +147,7 @@ def _write_file(
         size=data.size,
         modification_time=int(time.time() * 1000),
         data_change=data_change,
-        stats=collect(footers[0], layout.physical, layout.properties, data=table),
+        stats=collect(footers[0], layout.indexed, layout.properties, data=table),
     )
 
 
@@ -140,28 +166,35 @@ def _by_partition(
         yield {}, stored
         return
     fields = [layout.schema.field(name) for name in layout.partition_columns]
-    texts = [serialize_column(table.column(field.name), field.data_type) for field in fields]
-    keys = pa.table(texts, names=[physical_name(field) for field in fields])
-    names = keys.column_names
-    numbered = keys.append_column("#row", _numbers(table.num_rows))
-    groups = numbered.group_by(names, use_threads=False).aggregate([("#row", "list")])
-    for group in groups.to_batches(max_chunksize=1):
-        rows = pc.list_flatten(group.column(groups.column_names.index("#row_list")))
-        values = {name: group.column(name)[0].as_py() for name in names}
-        yield values, stored.take(rows)
+    texts = [_partition_values(table.column(field.name), field) for field in fields]
+    names = [physical_name(field) for field in fields]
+    # By number, since a partition column may have any name.
+    numbers = [str(number) for number in range(len(fields))]
+    keys = pa.table([*texts, _numbers(table.num_rows)], names=[*numbers, "row"])
+    groups = keys.group_by(numbers, use_threads=False).aggregate([("row", "list")])
+    for group, rows in zip(groups.select(numbers).to_pylist(), groups["row_list"], strict=True):
+        yield dict(zip(names, group.values(), strict=True)), stored.take(rows.values)
+
+
+def _partition_values(column: pa.ChunkedArray, field: StructField) -> pa.Array:
+    values = serialize_column(column, field.data_type, column=field.name)
+    if not field.nullable and values.null_count:
+        raise ConstraintViolationError(
+            f"partition column {field.name!r} is NOT NULL, but an empty value is stored as null",
+            hint="nothing was written; give the column values that are not empty",
+        )
+    return values
 
 
 def _numbers(count: int) -> pa.Array:
-    return pa.array(range(count), pa.int64())
+    return pc.indices_nonzero(pa.repeat(pa.scalar(True), count))
 
 
 def _stored_table(layout: FileLayout, table: pa.Table) -> pa.Table:
     """The columns of the files, under their physical names and ids."""
     schema = parquet_schema(layout.physical, with_field_ids=layout.mode != "none")
-    columns = [
-        relabel(table.column(logical.name), field.type)
-        for logical, field in zip(layout.stored.fields, schema, strict=True)
-    ]
+    rows = cast_table(table, layout.stored)
+    columns = [relabel(rows.column(i), field.type) for i, field in enumerate(schema)]
     return pa.table(columns, schema=schema)
 
 

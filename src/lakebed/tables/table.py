@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakebed.arrow.incoming import to_arrow_table
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
-from lakebed.commands.write import WriteKeywords, WriteOptions, to_arrow_table, write_table
+from lakebed.commands.write import write_table
+from lakebed.commands.write_options import WriteKeywords, WriteOptions
+from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.log.checkpoint_writer import write_checkpoint
@@ -20,7 +23,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
-from lakebed.tables.render import table_html, table_text
+from lakebed.tables.render import Facts, table_html, table_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -142,6 +145,8 @@ class Table:
 
     def history(self, limit: int | None = None) -> pa.Table:
         """The commits of the table, newest first, with delta-spark's columns."""
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InvalidArgumentError(f"limit={limit!r} is not a number of commits")
         return self._log.history(limit)
 
     def refresh(self) -> Table:
@@ -151,7 +156,7 @@ class Table:
     def write(self, data: Any, **options: Unpack[WriteKeywords]) -> Table:
         """Like `lakebed.write`, on this table; the table after the write."""
         chosen = WriteOptions.of(options)
-        snapshot = write_table(self._log, to_arrow_table(data), chosen, known=self._snapshot)
+        snapshot = write_table(self._log, _rows_of(data), chosen, known=self._snapshot)
         return Table(self._log, snapshot)
 
     def checkpoint(self) -> None:
@@ -162,26 +167,51 @@ class Table:
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return table_text(self)
+        return table_text(self._facts())
 
     def _repr_html_(self) -> str:
-        return table_html(self)
+        return table_html(self._facts())
+
+    def _facts(self) -> Facts:
+        return Facts(
+            url=self.url,
+            version=self.version,
+            num_files=self.num_files,
+            size_in_bytes=self.size_in_bytes,
+            schema=self.schema,
+            partition_columns=self.partition_columns,
+            properties=self.properties,
+            protocol=self.protocol,
+            name=self.name,
+            description=self.description,
+        )
 
     def _predicate(self, where: str | None) -> Expression | None:
-        return None if where is None else parse_predicate(where, self.schema)
+        if where is None:
+            return None
+        if not isinstance(where, str):
+            raise InvalidArgumentError(
+                f"where={where!r} is not a SQL predicate", hint="give a text such as 'id > 3'"
+            )
+        return parse_predicate(where, self.schema)
 
 
 def open_table(
     path: Location,
     version: int | None = None,
-    timestamp: str | datetime | None = None,
+    timestamp: str | datetime | int | None = None,
     storage_options: StorageOptions | None = None,
 ) -> Table:
     """Open a Delta table: its newest version, or the one of a version number or a time.
 
     `path` is a folder or a URL (s3://, gs://, abfss://, file://, memory://). A time without a
-    zone is UTC.
+    zone is UTC; a number is milliseconds since 1970.
     """
+    if isinstance(timestamp, bool) or not isinstance(timestamp, str | datetime | int | None):
+        raise InvalidArgumentError(
+            f"timestamp={timestamp!r} is not a time",
+            hint="give a datetime, or a text such as 2026-01-31 12:00:00",
+        )
     log = TableLog(open_store(path, storage_options))
     return Table(log, log.snapshot(version, timestamp))
 
@@ -201,9 +231,14 @@ def write(
     """
     log = TableLog(open_store(path, storage_options))
     chosen = WriteOptions.of(options)
-    return Table(log, write_table(log, to_arrow_table(data), chosen))
+    return Table(log, write_table(log, _rows_of(data), chosen))
 
 
 def is_delta_table(path: Location, storage_options: StorageOptions | None = None) -> bool:
     """Whether there is a Delta table, without reading more of it than needed to tell."""
     return TableLog(open_store(path, storage_options)).exists()
+
+
+def _rows_of(data: Any) -> pa.Table:
+    """Tables of our own are read here: an Arrow stream would turn their errors into others."""
+    return data.to_arrow() if isinstance(data, Table | Scan) else to_arrow_table(data)

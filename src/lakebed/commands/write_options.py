@@ -1,0 +1,127 @@
+"""How to write: the keywords of `lakebed.write`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, Literal, TypedDict
+
+from lakebed.errors import InvalidArgumentError
+
+Mode = Literal["append", "overwrite", "error", "errorifexists", "ignore"]
+
+# delta-spark's names of the modes, for the history.
+SPARK_MODES = {
+    "append": "Append",
+    "overwrite": "Overwrite",
+    "error": "ErrorIfExists",
+    "errorifexists": "ErrorIfExists",
+    "ignore": "Ignore",
+}
+
+
+class WriteKeywords(TypedDict, total=False):
+    """The keywords of `lakebed.write`."""
+
+    mode: Mode
+    partition_by: str | Sequence[str] | None
+    merge_schema: bool
+    overwrite_schema: bool
+    properties: Mapping[str, str]
+    name: str | None
+    description: str | None
+    user_metadata: str | None
+    txn: tuple[str, int] | None
+    max_rows_per_file: int | None
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """How to write. Names follow delta-spark's options, in Python's spelling."""
+
+    mode: Mode = "append"
+    partition_by: tuple[str, ...] | None = None
+    merge_schema: bool = False
+    overwrite_schema: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    description: str | None = None
+    user_metadata: str | None = None
+    txn: tuple[str, int] | None = None
+    max_rows_per_file: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_mode(self)
+        _check_partition_by(self.partition_by)
+        _check_txn(self.txn)
+        limit = self.max_rows_per_file
+        if limit is not None and (not _is_whole(limit) or limit < 1):
+            raise InvalidArgumentError(
+                f"max_rows_per_file={limit!r} is not a positive whole number"
+            )
+        if not isinstance(self.properties, Mapping):
+            raise InvalidArgumentError(
+                f"properties={self.properties!r} is not a mapping of names to texts"
+            )
+
+    @property
+    def replaces_schema(self) -> bool:
+        return self.mode == "overwrite" and self.overwrite_schema
+
+    @classmethod
+    def of(cls, keywords: WriteKeywords) -> WriteOptions:
+        known = {each.name for each in fields(cls)}
+        for name in keywords:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                raise InvalidArgumentError(
+                    f"there is no option {name!r}",
+                    hint=f"did you mean {near[0]!r}?" if near else f"options: {sorted(known)}",
+                )
+        columns: Any = keywords.get("partition_by")
+        rest = {name: value for name, value in keywords.items() if name != "partition_by"}
+        partitions = (columns,) if isinstance(columns, str) else columns
+        return cls(
+            partition_by=tuple(partitions) if isinstance(partitions, Sequence) else partitions,
+            **rest,  # type: ignore[arg-type]
+        )
+
+
+def _check_mode(options: WriteOptions) -> None:
+    if not isinstance(options.mode, str) or options.mode not in SPARK_MODES:
+        raise InvalidArgumentError(
+            f"there is no mode {options.mode!r}", hint=f"modes are {', '.join(SPARK_MODES)}"
+        )
+    if options.overwrite_schema and options.mode != "overwrite":
+        raise InvalidArgumentError(
+            "overwrite_schema=True goes with mode='overwrite' alone",
+            hint="to add columns in other modes, use merge_schema=True",
+        )
+    if options.overwrite_schema and options.merge_schema:
+        raise InvalidArgumentError("give merge_schema or overwrite_schema, not both")
+
+
+def _check_partition_by(columns: Any) -> None:
+    if columns is None:
+        return
+    if not isinstance(columns, tuple) or not all(isinstance(name, str) for name in columns):
+        raise InvalidArgumentError(
+            f"partition_by={columns!r} is not a list of column names",
+            hint="give a column name, or a list of them",
+        )
+
+
+def _check_txn(txn: Any) -> None:
+    if txn is None:
+        return
+    fits = isinstance(txn, Sequence) and not isinstance(txn, str) and len(txn) == 2
+    if not (fits and isinstance(txn[0], str) and _is_whole(txn[1])):
+        raise InvalidArgumentError(
+            f"txn={txn!r} is not a pair of an application's id and a version",
+            hint="give for example txn=('nightly-load', 17)",
+        )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,182 @@
+"""What metadata and protocol a table has after a write: created, kept, grown or replaced.
+
+PROTOCOL: Change Metadata, Protocol Evolution. All of it is decided before any file is written.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from lakebed.arrow.write import HANDLED_FEATURES
+from lakebed.commands.write_options import WriteOptions
+from lakebed.errors import (
+    AppendOnlyError,
+    InvalidArgumentError,
+    SchemaError,
+    SchemaMismatchError,
+)
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Metadata, Protocol
+from lakebed.spec.column_mapping import assign_column_mapping, mapping_mode
+from lakebed.spec.features import (
+    check_writable,
+    protocol_for,
+    supported_features,
+    upgraded_for,
+    without_protocol_properties,
+)
+from lakebed.spec.partition_values import serialize_value
+from lakebed.spec.properties import FEATURE_PREFIX, check_together, validated
+from lakebed.spec.schema import StructType, parse_schema, schema_to_json
+from lakebed.spec.schema_evolution import check_compatible, merge_schemas
+from lakebed.spec.schema_validation import validate, validate_plain_names
+
+
+@dataclass(frozen=True)
+class Target:
+    metadata: Metadata
+    protocol: Protocol
+
+    @property
+    def schema(self) -> StructType:
+        return parse_schema(self.metadata.schema_string)
+
+
+def new_table(schema: StructType, options: WriteOptions) -> Target:
+    if not len(schema):
+        raise InvalidArgumentError(
+            "the data has no columns", hint="a new table needs at least one column"
+        )
+    validate(schema)
+    columns = _partition_columns(schema, options.partition_by or ())
+    configuration = validated(options.properties)
+    protocol = protocol_for(schema, columns, configuration)
+    configuration = without_protocol_properties(configuration)
+    check_together(configuration)
+    if mapping_mode(configuration) == "none":
+        validate_plain_names(schema)
+    schema, configuration = assign_column_mapping(schema, configuration)
+    metadata = Metadata(
+        id=str(uuid.uuid4()),
+        schema_string=schema_to_json(schema),
+        partition_columns=columns,
+        configuration=configuration,
+        name=options.name,
+        description=options.description,
+        created_time=int(time.time() * 1000),
+    )
+    return _writable(Target(metadata, protocol))
+
+
+def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOptions) -> Target:
+    """The table after `incoming` was written to it; refuses what does not fit."""
+    _writable(Target(snapshot.metadata, snapshot.protocol))
+    _check_append_only(snapshot, options)
+    _check_same_table(snapshot, options)
+    if options.replaces_schema:
+        return _writable(_replaced(snapshot, incoming, options))
+    _check_partitioning(snapshot.metadata, options)
+    if not options.merge_schema:
+        check_compatible(snapshot.schema, incoming)
+        return Target(snapshot.metadata, snapshot.protocol)
+    widening = snapshot.properties.enable_type_widening
+    merged = merge_schemas(snapshot.schema, incoming, allow_widening=widening)
+    return _writable(_with_schema(snapshot, snapshot.metadata, merged))
+
+
+def _replaced(snapshot: Snapshot, incoming: StructType, options: WriteOptions) -> Target:
+    old, asked = snapshot.metadata, options.partition_by
+    columns = _partition_columns(incoming, old.partition_columns if asked is None else asked)
+    return _with_schema(snapshot, replace(old, partition_columns=columns), incoming)
+
+
+def _with_schema(snapshot: Snapshot, metadata: Metadata, schema: StructType) -> Target:
+    if schema == snapshot.schema and metadata == snapshot.metadata:
+        return Target(metadata, snapshot.protocol)
+    validate(schema)
+    if mapping_mode(metadata.configuration) == "none":
+        # Whoever made the table may have let such names in; no more are added.
+        known = snapshot.schema.fields
+        validate_plain_names(StructType(tuple(f for f in schema.fields if f not in known)))
+    schema, configuration = assign_column_mapping(
+        schema, metadata.configuration, reuse=snapshot.schema
+    )
+    metadata = replace(metadata, schema_string=schema_to_json(schema), configuration=configuration)
+    return Target(metadata, upgraded_for(snapshot.protocol, metadata))
+
+
+def _writable(target: Target) -> Target:
+    check_writable(target.protocol, target.metadata, handles=HANDLED_FEATURES)
+    return target
+
+
+def _check_append_only(snapshot: Snapshot, options: WriteOptions) -> None:
+    if options.mode == "overwrite" and snapshot.properties.append_only:
+        raise AppendOnlyError(
+            f"{snapshot.store.url} is append-only: it cannot be overwritten",
+            hint="append to it, or set delta.appendOnly to false first",
+        )
+
+
+def _check_same_table(snapshot: Snapshot, options: WriteOptions) -> None:
+    """A write does not change what a table is; that it repeats what the table has is fine."""
+    metadata = snapshot.metadata
+    asked = validated(options.properties)
+    stored = without_protocol_properties(asked)
+    differs = {k: v for k, v in stored.items() if metadata.configuration.get(k) != v}
+    features = supported_features(snapshot.protocol)
+    differs |= {k: v for k, v in asked.items() if _is_missing_feature(k, features)}
+    for key in ("name", "description"):
+        value = getattr(options, key)
+        if value is not None and value != getattr(metadata, key):
+            differs[key] = value
+    if differs:
+        raise InvalidArgumentError(
+            f"the table exists, and a write does not change its {', '.join(sorted(differs))}",
+            hint="leave them out of the write; properties are given when a table is created",
+        )
+
+
+def _is_missing_feature(key: str, features: Iterable[str]) -> bool:
+    name = key.lower()
+    known = {f"{FEATURE_PREFIX}{each}".lower() for each in features}
+    return name.startswith(FEATURE_PREFIX) and name not in known
+
+
+def _check_partitioning(old: Metadata, options: WriteOptions) -> None:
+    asked = options.partition_by
+    if asked is None:
+        return
+    if [name.lower() for name in asked] != [name.lower() for name in old.partition_columns]:
+        raise SchemaMismatchError(
+            f"the table is partitioned by {list(old.partition_columns)}, not by {list(asked)}",
+            hint="leave partition_by out, or overwrite with overwrite_schema=True",
+        )
+
+
+def _partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:
+    """The names as the schema spells them."""
+    for name in names:
+        if name not in schema:
+            near = get_close_matches(name, schema.names, n=1)
+            raise SchemaError(
+                f"there is no column {name!r} to partition by",
+                hint=f"did you mean {near[0]!r}?" if near else f"columns: {list(schema.names)}",
+            )
+    fields = [schema.field(name) for name in names]
+    columns = tuple(field.name for field in fields)
+    if len(set(columns)) != len(columns):
+        raise InvalidArgumentError(f"partition_by={list(names)} names a column twice")
+    if columns and len(columns) >= len(schema.fields):
+        raise InvalidArgumentError(
+            "a table needs at least one column that is not a partition column",
+            hint="leave a column out of partition_by",
+        )
+    for field in fields:
+        # Refuses types that have no text in the log.
+        serialize_value(None, field.data_type, column=field.name)
+    return columns
