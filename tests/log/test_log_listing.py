@@ -110,15 +110,15 @@ def test_a_hint_that_nobody_can_read_counts_as_none(memory: Store) -> None:
 def test_a_hint_with_many_commits_after_it_leads_to_a_newer_checkpoint(local: Store) -> None:
     create(local, file(0))
     write_checkpoint(TableLog(local).snapshot())
-    for version in range(1, 131):
+    for version in range(1, 301):
         write_commit(local, version)
     hint = local.get(LAST_CHECKPOINT)
-    write_checkpoint(TableLog(local).snapshot(125))
+    write_checkpoint(TableLog(local).snapshot(290))
     local.put(LAST_CHECKPOINT, hint)
     segment = latest_segment(local)
-    assert segment.version == 130
+    assert segment.version == 300
     assert segment.checkpoint is not None
-    assert segment.checkpoint.version == 125
+    assert segment.checkpoint.version == 290
 
 
 @pytest.mark.parametrize(
