@@ -245,7 +245,6 @@ def test_two_faults_in_a_row_at_any_call(first: Mode, second: Mode, tmp_path: Pa
             )
             assert isinstance(result.outcome, Committed), (number, result)
             judge(place, result)
-            others_go_on(place, result)
 
 
 @pytest.mark.parametrize("mode", MODES)

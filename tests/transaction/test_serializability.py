@@ -47,7 +47,7 @@ Effect = Callable[[State, int, int], list[Action]]
 EFFECTS: list[Effect] = [append, delete, summarize, replace_all]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(EFFECTS), st.integers(0, PARTITIONS - 1), st.integers(0, 3)),
