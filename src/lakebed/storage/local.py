@@ -91,8 +91,13 @@ class LocalStore(Store):
         return meta
 
     def exists(self, path: str) -> bool:
-        # Asked for dozens of names whenever a log is opened: one stat and nothing around it.
-        return os.path.isfile(self._prefix + path)  # noqa: PTH113
+        # Asked for dozens of names whenever a log is opened: one stat and little around it.
+        try:
+            return stat.S_ISREG(os.stat(self._prefix + checked_path(path)).st_mode)
+        except _ABSENT:
+            return False
+        except OSError:
+            return self._meta(path) is not None
 
     def open_input(self, path: str) -> pa.NativeFile:
         # Not a memory map: it gains a tenth, and a file cut short under it kills the process.
