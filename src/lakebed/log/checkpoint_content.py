@@ -27,6 +27,8 @@ from lakebed.spec.partition_values import parse_column
 from lakebed.spec.schema import StructType
 from lakebed.spec.stats import indexed_columns, stats_schema
 
+_MANY_CHUNKS = 32
+
 
 @dataclass(frozen=True)
 class CheckpointContent:
@@ -60,8 +62,8 @@ def content_of(snapshot: Snapshot, now_ms: int) -> CheckpointContent:
             *_transactions(snapshot, now_ms),
             *snapshot.domains.values(),
         ),
-        adds=_adds(snapshot),
-        removes=_removes(snapshot, now_ms),
+        adds=_in_few_chunks(_adds(snapshot)),
+        removes=_in_few_chunks(_removes(snapshot, now_ms)),
     )
 
 
@@ -71,6 +73,12 @@ def parsed_stats_schema(snapshot: Snapshot) -> StructType:
     mode = mapping_mode(snapshot.metadata.configuration)
     vectors = is_supported(snapshot.protocol, "deletionVectors")
     return stats_schema(physical_schema(columns, mode), tight_bounds=vectors)
+
+
+def _in_few_chunks(files: pa.Table) -> pa.Table:
+    """A writer that goes on adds chunks with every commit, and every chunk has its price."""
+    many = any(column.num_chunks > _MANY_CHUNKS for column in files.columns)
+    return files.combine_chunks() if many else files
 
 
 def _with_lists(protocol: Protocol) -> Protocol:
