@@ -87,8 +87,8 @@ UTC = timezone.utc
         (DOUBLE, "1e400", None),
         (DOUBLE, "NaN", None),
         (DOUBLE, '"NaN"', None),
-        (DOUBLE, '"Infinity"', float("inf")),
-        (DOUBLE, '"-Infinity"', float("-inf")),
+        (DOUBLE, '"Infinity"', None),
+        (DOUBLE, '"-Infinity"', None),
         (DOUBLE, '"0.1"', None),
         (DOUBLE, "false", None),
         (FLOAT, "0.1", 0.10000000149011612),
@@ -274,6 +274,30 @@ def test_many_texts_with_a_few_odd_ones_are_all_in_their_place(monkeypatch):
     texts = [odd.get(i, f'{{"minValues":{{"x":{i}.5}}}}') for i in range(3000)]
     values = parse(texts, struct(x=DOUBLE)).field("minValues").flatten()[0].to_pylist()
     assert values == [None if i in odd else i + 0.5 for i in range(3000)]
+
+
+def test_nan_written_as_text_is_no_reason_to_read_text_by_text(monkeypatch):
+    def never(*_):
+        raise AssertionError("read text by text")
+
+    monkeypatch.setattr(stats_parsing._Reader, "read_each", never)
+    texts = [
+        '{"minValues":{"x":1.5,"a.b":"-Infinity","s":"NaN"},"maxValues":{"x":"NaN"}}',
+        '{"minValues":{"x":"Infinity","a.b":2,"s":"x:\\"NaN\\""}}',
+    ]
+    columns = StructType(
+        (StructField("x", DOUBLE), StructField("a.b", FLOAT), StructField("s", STRING))
+    )
+    first, second = parse(texts, columns).to_pylist()
+    assert first["minValues"] == {"x": 1.5, "a.b": None, "s": "NaN"}
+    assert first["maxValues"] == {"x": None, "a.b": None, "s": None}
+    assert second["minValues"] == {"x": None, "a.b": 2.0, "s": 'x:"NaN"'}
+
+
+def test_nan_of_a_number_and_of_a_string_of_the_same_name_are_told_apart():
+    columns = struct(s=struct(x=STRING), t=struct(x=DOUBLE))
+    (row,) = parse(['{"minValues":{"s":{"x":"NaN"},"t":{"x":"NaN"}}}'], columns).to_pylist()
+    assert row["minValues"] == {"s": {"x": "NaN"}, "t": {"x": None}}
 
 
 def test_a_text_longer_than_a_block_is_read():

@@ -21,6 +21,9 @@ import pyarrow.json as pj
 from lakebed.formats.arrow_types import to_arrow_type
 from lakebed.spec.schema import (
     DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
@@ -28,14 +31,15 @@ from lakebed.spec.schema import (
     StructType,
     walk_types,
 )
-from lakebed.spec.stats import NULL_COUNT, NUM_RECORDS
+from lakebed.spec.stats import NULL_COUNT, NUM_RECORDS, leaves
 from lakebed.spec.timestamps import parse_date, parse_local_timestamp, parse_timestamp
 
 
 def parse_stats(texts: pa.Array | pa.ChunkedArray, schema: StructType) -> pa.StructArray:
     """The statistics in JSON texts, of the Arrow type of `schema` (see `spec.stats.stats_schema`).
 
-    What is missing, not JSON, or not a value of its column is null. So is NaN: it bounds nothing.
+    What is missing, not JSON, or not a value of its column is null. So are NaN and infinities:
+    they bound nothing.
     """
     reader = _Reader(schema)
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
@@ -55,8 +59,17 @@ class _Reader:
         # Decimals must not go through floating point, and only the slower parser can do that.
         exact = any(isinstance(kind, DecimalType) for kind in walk_types(schema))
         self._decode = _decode_exactly if exact else _decode
+        self._not_finite = _not_finite(schema)
 
     def read(self, texts: pa.StringArray) -> pa.StructArray:
+        read = self._read_all(texts)
+        if read is not None:
+            return read
+        if self._not_finite is not None:
+            texts = pc.replace_substring_regex(texts, self._not_finite, r"\1null")
+        return self._read_in_pieces(texts)
+
+    def _read_in_pieces(self, texts: pa.StringArray) -> pa.StructArray:
         read = self._read_all(texts)
         if read is not None:
             return read
@@ -64,7 +77,7 @@ class _Reader:
             return self.read_each(texts)
         step = max(len(texts) // 32, _SMALLEST_PIECE)
         smaller = (texts[start : start + step] for start in range(0, len(texts), step))
-        return pa.concat_arrays([self.read(piece) for piece in smaller])
+        return pa.concat_arrays([self._read_in_pieces(piece) for piece in smaller])
 
     def read_each(self, texts: pa.StringArray) -> pa.StructArray:
         return _build([self._decode(text) for text in texts.to_pylist()], self._schema)
@@ -92,8 +105,20 @@ _ZONE = re.compile(":.*[+-]")
 
 # Large enough for the reader to use all cores, small enough to lose little when one value is odd.
 _PIECE = 16 * 1024 * 1024
-_SMALLEST_PIECE = 32
+_SMALLEST_PIECE = 256
 _BLOCK = 2 * 1024 * 1024
+
+
+def _not_finite(schema: StructType) -> str | None:
+    """Finds what Spark writes for NaN and infinities: texts, where the reader wants numbers.
+
+    They bound nothing. Columns that share their name with a column of strings are not looked for.
+    """
+    columns = [(path[-1], field.data_type) for path, field in leaves(schema)]
+    names = {name for name, kind in columns if kind in (FLOAT, DOUBLE)}
+    names -= {name for name, kind in columns if kind == STRING}
+    quoted = "|".join(re.escape(orjson.dumps(name).decode()) for name in sorted(names))
+    return f'((?:{quoted}):)"(?:NaN|-?Infinity)"' if names else None
 
 
 def _pieces(texts: pa.StringArray, size: int) -> Iterator[pa.StringArray]:
@@ -253,8 +278,6 @@ def _float_converter(bits: int) -> Callable[[Any], float | None]:
     limit = _LARGEST_FLOAT if bits == 32 else float("inf")
 
     def convert(value: Any) -> float | None:
-        if isinstance(value, str):
-            return _INFINITIES.get(value)
         if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
             return None
         try:
@@ -266,8 +289,6 @@ def _float_converter(bits: int) -> Callable[[Any], float | None]:
     return convert
 
 
-# As Spark writes them. Its "NaN" is not here: it bounds nothing.
-_INFINITIES = {"Infinity": float("inf"), "-Infinity": float("-inf")}
 # What lies below this is rounded to a float that is not infinite.
 _LARGEST_FLOAT = 3.4028235677973362e38
 
