@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -73,6 +73,7 @@ def test_native_format_places_buckets_by_their_position():
     assert rows.to_arrow().to_pylist() == [1, 5, (2 << 32) + 2]
 
 
+@settings(deadline=None)
 @given(INDEXES)
 def test_bitmap_round_trips(indexes):
     rows = RowIndexSet.from_indexes(indexes)
@@ -87,6 +88,7 @@ def test_a_run_of_rows_is_stored_small():
     assert rows.cardinality == 1_000_000
 
 
+@settings(deadline=None)
 @given(st.lists(INDEXES, max_size=5))
 def test_a_file_packs_many_vectors_and_each_is_read_by_its_offset(sets):
     content, stored = write_vectors(RowIndexSet.from_indexes(rows) for rows in sets)
@@ -109,6 +111,7 @@ def test_read_vector_opens_the_file_of_the_descriptor():
     assert opened == [f"deletion_vector_{UUID_}.bin"]
 
 
+@settings(deadline=None)
 @given(
     st.sets(st.integers(0, 400), max_size=60),
     st.integers(0, 450),
@@ -125,6 +128,7 @@ def test_keep_mask_works_beyond_32_bit_row_indexes():
     assert rows.keep_mask(3, 2**33).to_pylist() == [True, False, True]
 
 
+@settings(deadline=None)
 @given(INDEXES, INDEXES)
 def test_union_and_difference_are_those_of_sets(left, right):
     a, b = RowIndexSet.from_indexes(left), RowIndexSet.from_indexes(right)
@@ -202,6 +206,7 @@ def test_row_index_over_63_bits_is_refused():
         decode_bitmap(data.replace(key, struct.pack("<I", 2**31)), file=FILE)
 
 
+@settings(deadline=None)
 @given(st.lists(INDEXES, min_size=1, max_size=3), st.data())
 def test_damaged_file_gives_the_right_rows_or_a_data_file_error(sets, data):
     content, stored = write_vectors(RowIndexSet.from_indexes(rows) for rows in sets)
@@ -213,6 +218,7 @@ def test_damaged_file_gives_the_right_rows_or_a_data_file_error(sets, data):
     assert rows in (None, RowIndexSet.from_indexes(sets[which]))
 
 
+@settings(deadline=None)
 @given(INDEXES, st.booleans(), st.data())
 def test_damaged_bitmap_without_checksum_never_gives_another_exception(indexes, native, data):
     rows = RowIndexSet.from_indexes(indexes)
@@ -226,6 +232,7 @@ def test_damaged_bitmap_without_checksum_never_gives_another_exception(indexes, 
         assert len(read.keep_mask(70_000)) == 70_000
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_random_bytes_are_a_data_file_error(data):
     with pytest.raises(DataFileError):

@@ -6,7 +6,7 @@ from decimal import Context, Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.formats.stats_bounds import exact_values, lower_bound, upper_bound
@@ -49,6 +49,7 @@ def test_bounds_of_floats_in_a_column_of_doubles_cover_both_readings():
     assert upper_bound(values, plain).equals(values)
 
 
+@settings(deadline=None)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_shortest_text_of_a_float_bounds_its_double(value):
     text = pa.scalar(value, pa.float32()).cast(pa.string()).as_py()
@@ -71,6 +72,7 @@ def through_a_double(value: Decimal) -> str:
     return repr(float(unscaled) / float(10**-exponent))
 
 
+@settings(deadline=None)
 @given(DECIMALS, st.booleans())
 def test_decimals_that_went_through_a_double_are_still_bounded(shaped, exactly):
     kind, unscaled = shaped

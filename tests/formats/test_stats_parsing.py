@@ -9,7 +9,7 @@ from decimal import Decimal
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.formats import stats_parsing
@@ -329,6 +329,7 @@ STATS = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(STATS | JSON, max_size=4))
 def test_any_json_gives_values_of_the_columns_and_the_same_in_both_ways(rows):
     texts = [json.dumps(row) for row in rows]
@@ -338,6 +339,7 @@ def test_any_json_gives_values_of_the_columns_and_the_same_in_both_ways(rows):
     assert repr(parsed.to_pylist()) == repr(one_by_one.to_pylist())
 
 
+@settings(deadline=None)
 @given(st.lists(STATS, min_size=1, max_size=3), st.data())
 def test_damaged_texts_never_raise_and_harm_no_neighbour(rows, data):
     texts = [json.dumps(row) for row in rows]

@@ -8,7 +8,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.formats.stats_parsing import parse_stats
@@ -157,6 +157,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(ROWS, max_size=5))
 def test_what_is_written_is_read_back_the_same(rows):
     schema = stats_schema(COLUMNS)

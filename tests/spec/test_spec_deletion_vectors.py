@@ -6,7 +6,7 @@ import contextlib
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.errors import LogCorruptedError
@@ -81,6 +81,7 @@ def test_unpadded_block_that_does_not_fit_is_refused(text):
         decode_z85(text)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_z85_round_trip_keeps_the_bytes_and_pads_to_four(data):
     decoded = decode_z85(encode_z85(data))
@@ -88,6 +89,7 @@ def test_z85_round_trip_keeps_the_bytes_and_pads_to_four(data):
     assert decoded[len(data) :] == bytes(-len(data) % 4)
 
 
+@settings(deadline=None)
 @given(st.uuids(), st.text("abcXYZ019", max_size=5), st.integers(1, 2**31 - 1))
 def test_stored_vector_round_trips_prefix_and_uuid(uuid, prefix, offset):
     vector = stored_vector(prefix, uuid, offset, 10, 3)
@@ -96,6 +98,7 @@ def test_stored_vector_round_trips_prefix_and_uuid(uuid, prefix, offset):
     assert (vector.offset, vector.size_in_bytes, vector.cardinality) == (offset, 10, 3)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=100))
 def test_inline_vector_round_trips(data):
     assert inline_data(inline_vector(data, 7)) == data
@@ -151,6 +154,7 @@ def test_absolute_vector_without_path_is_refused():
         check(DeletionVector("p", "", 1, 1))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.sampled_from("uipx"), st.integers(-5, 50))
 def test_any_text_gives_a_path_or_a_lakebed_error(text, kind, size):
     vector = DeletionVector(kind, text, size, 1)

@@ -6,7 +6,7 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.spec.properties import TableProperties
@@ -190,6 +190,7 @@ TEXTS = st.text(
 )
 
 
+@settings(deadline=None)
 @given(TEXTS, st.integers(0, 4))
 def test_cut_strings_are_bounds_in_utf8_order(text, length):
     low, high = truncate_minimum(text, length), truncate_maximum(text, length)
@@ -198,6 +199,7 @@ def test_cut_strings_are_bounds_in_utf8_order(text, length):
     assert high is None or len(high) <= max(2 * length + 2, 1)
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, st.integers(1, 4))
 def test_cut_maximum_bounds_every_smaller_string(left, right, length):
     small, large = sorted([left, right], key=str.encode)
