@@ -262,9 +262,7 @@ def test_partition_values_of_every_type_come_back(path: Path, kind: str, mode: s
     lakebed.write(path, data, partition_by="p", properties=properties)
     table = lakebed.open(path)
     assert table.num_files == len(set(values.to_pylist()))
-    assert rows(table) == rows(data)
-    if kind not in ("binary", "timestamp", "float"):  # deltalake has other answers to these
-        assert rows(read_elsewhere(path)) == rows(data)
+    assert rows(table) == rows(read_elsewhere(path)) == rows(data)
 
 
 def test_an_empty_string_is_null_as_a_partition_value(path: Path) -> None:

@@ -24,13 +24,14 @@ from lakebed.spec.actions import Metadata, Protocol
 from lakebed.spec.column_mapping import assign_column_mapping, mapping_mode
 from lakebed.spec.features import (
     check_writable,
+    is_supported,
     protocol_for,
     supported_features,
     upgraded_for,
     without_protocol_properties,
 )
 from lakebed.spec.partition_values import serialize_value
-from lakebed.spec.properties import FEATURE_PREFIX, check_together, validated
+from lakebed.spec.properties import FEATURE_PREFIX, TableProperties, check_together, validated
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.spec.schema_evolution import check_compatible, merge_schemas
 from lakebed.spec.schema_validation import validate, validate_plain_names
@@ -60,6 +61,8 @@ def new_table(schema: StructType, options: WriteOptions) -> Target:
     if mapping_mode(configuration) == "none":
         validate_plain_names(schema)
     schema, configuration = assign_column_mapping(schema, configuration)
+    if is_supported(protocol, "rowTracking"):
+        configuration |= _row_tracking_columns()
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=schema_to_json(schema),
@@ -112,6 +115,16 @@ def _with_schema(snapshot: Snapshot, metadata: Metadata, schema: StructType) -> 
 def _writable(target: Target) -> Target:
     check_writable(target.protocol, target.metadata, handles=HANDLED_FEATURES)
     return target
+
+
+def _row_tracking_columns() -> dict[str, str]:
+    """Names for ids of rows that are copied; no column may ever have such a name."""
+    return {
+        TableProperties.materialized_row_id_column.key: f"_row-id-col-{uuid.uuid4()}",
+        TableProperties.materialized_row_commit_version_column.key: (
+            f"_row-commit-version-col-{uuid.uuid4()}"
+        ),
+    }
 
 
 def _check_append_only(snapshot: Snapshot, options: WriteOptions) -> None:
