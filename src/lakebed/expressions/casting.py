@@ -19,6 +19,7 @@ from lakebed.expressions.values import FLOATING, INTEGRAL, TEMPORAL, Datum, arro
 from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,
+    BYTE,
     DATE,
     DOUBLE,
     LONG,
@@ -182,13 +183,15 @@ def _is_not_zero(values: pa.Array, _: DataType, __: DataType) -> pa.Array:
     return pc.not_equal(values, pa.scalar(0, values.type))
 
 
-def _integral_to_decimal(values: pa.Array, _: DataType, target: DataType) -> pa.Array:
+def _integral_to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    if is_widening(source, target):
+        return pc.cast(values, arrow_type(target))
     wide = pc.cast(values, pa.decimal256(76, arrow_type(target).scale))
     return pc.cast(wide, arrow_type(target))
 
 
 def _boolean_to_decimal(values: pa.Array, _: DataType, target: DataType) -> pa.Array:
-    return _integral_to_decimal(pc.cast(values, pa.int8()), _, target)
+    return _integral_to_decimal(pc.cast(values, pa.int8()), BYTE, target)
 
 
 def _floating_to_integral(values: pa.Array, _: DataType, target: DataType) -> pa.Array:
@@ -258,6 +261,11 @@ def _timestamp_to_seconds(values: pa.Array, _: DataType, __: DataType) -> pa.Arr
     return pc.divide(floored, pa.scalar(1_000_000, pa.int64()))
 
 
+def _timestamp_to_date(values: pa.Array, _: DataType, __: DataType) -> pa.Array:
+    # Arrow looks up the zone of every single value, were there one.
+    return pc.cast(values.view(pa.timestamp("us")), pa.date32())
+
+
 def _other_zone(values: pa.Array, _: DataType, target: DataType) -> pa.Array:
     # The session's time zone is UTC: local clocks and instants have the same numbers.
     return values.view(arrow_type(target))
@@ -303,11 +311,11 @@ _CONVERSIONS: dict[tuple[str, str], Conversion] = {
     (str(DATE), "string"): _date_to_text,
     (str(DATE), str(TIMESTAMP)): _checked,
     (str(DATE), str(TIMESTAMP_NTZ)): _checked,
-    (str(TIMESTAMP), str(DATE)): _checked,
+    (str(TIMESTAMP), str(DATE)): _timestamp_to_date,
     (str(TIMESTAMP), str(TIMESTAMP_NTZ)): _other_zone,
     (str(TIMESTAMP), "string"): _timestamp_to_text,
     (str(TIMESTAMP), "long"): _timestamp_to_seconds,
-    (str(TIMESTAMP_NTZ), str(DATE)): _checked,
+    (str(TIMESTAMP_NTZ), str(DATE)): _timestamp_to_date,
     (str(TIMESTAMP_NTZ), str(TIMESTAMP)): _other_zone,
     (str(TIMESTAMP_NTZ), "string"): _timestamp_to_text,
 }

@@ -258,7 +258,7 @@ def _may_like(expression: Like, truth: bool, files: Files) -> Mask:
     bounds = files.bounds(expression.operand)
     if truth:
         return all_of(bounds.values, _may_have_prefix(bounds, prefix))
-    is_prefix = parts[1:] == [Wildcard.ANY]
+    is_prefix = parts == [*([prefix] if prefix else []), Wildcard.ANY]
     return all_of(bounds.values, _may_lack_prefix(bounds, prefix) if is_prefix else None)
 
 
