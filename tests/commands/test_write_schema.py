@@ -183,6 +183,20 @@ def test_overwrite_schema_of_mapped_columns_keeps_the_ids_of_those_that_stay(pat
     assert rows(lakebed.open(path, version=0)) == rows(pa.table({"a": [1], "b": [1]}))
 
 
+def test_a_struct_without_fields_is_refused(path: Path) -> None:
+    with pytest.raises(SchemaError, match="cannot be written as Parquet"):
+        lakebed.write(path, pa.table({"s": pa.array([{}], pa.struct([])), "n": [1]}))
+    assert not path.exists()
+
+
+def test_overwriting_away_a_column_that_a_constraint_names_is_refused(path: Path) -> None:
+    properties = {"delta.constraints.c": "a > 0"}
+    lakebed.write(path, pa.table({"a": [1], "b": [1]}), properties=properties)
+    with pytest.raises(UnsupportedFeatureError, match="no column a"):
+        lakebed.write(path, pa.table({"b": [1]}), mode="overwrite", overwrite_schema=True)
+    assert lakebed.open(path).version == 0
+
+
 # --- void ---------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ import lakebed
 from lakebed.errors import (
     ConcurrentAppendError,
     InvalidArgumentError,
+    MetadataChangedError,
     PredicateError,
     StorageUrlError,
     TableExistsError,
@@ -230,6 +231,17 @@ def test_writes_on_a_table_that_is_behind_go_on_top_of_the_newest(
     assert (after.version, after.to_arrow().num_rows) == (2, 12)
     assert (table.version, table.to_arrow().num_rows) == (0, 4)
     assert rows(lakebed.open(path)) == rows(read_elsewhere(path)) == rows(after)
+
+
+def test_rows_for_a_table_that_is_behind_are_checked_against_what_it_is_now(
+    table: lakebed.Table, path: Path
+) -> None:
+    lakebed.write(path, pa.table({"id": [5], "more": [True]}), merge_schema=True)
+    after = table.write(DATA.slice(0, 1))
+    assert after.version == 2
+    assert after.to_arrow(where="id = 1").to_pylist() == [{"id": 1, "part": "a", "more": None}] * 2
+    with pytest.raises(MetadataChangedError):
+        table.write(DATA, mode="overwrite")
 
 
 def test_an_overwrite_on_a_table_that_is_behind_is_told_so(

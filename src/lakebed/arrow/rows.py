@@ -159,7 +159,7 @@ def _expression(sql: str, schema: StructType, what: str) -> Expression:
 def _too_hard(what: str, sql: str, error: PredicateError) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         f"{what}, {sql!r}, cannot be evaluated without Spark: {error.message}",
-        hint="write to this table through Spark",
+        hint="if it names a column that is gone, drop it first; else write through Spark",
     )
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.arrow.relabel import relabel
-from lakebed.errors import ConstraintViolationError
+from lakebed.errors import ConstraintViolationError, SchemaError
 from lakebed.formats.arrow_types import cast_table, parquet_schema
 from lakebed.formats.footer_stats import collect
 from lakebed.spec.actions import Add, Metadata, Protocol
@@ -130,15 +130,7 @@ def _write_file(
 ) -> Add:
     path = _new_path(layout, values)
     sink = pa.BufferOutputStream()
-    footers: list[pq.FileMetaData] = []
-    pq.write_table(
-        table,
-        sink,
-        compression="NONE" if layout.codec in ("uncompressed", "none") else layout.codec,
-        store_schema=False,
-        metadata_collector=footers,
-        data_page_version=layout.properties.parquet_format_version[:3].replace("2.1", "2.0"),
-    )
+    footer = _write_parquet(layout, table, sink)
     data = sink.getvalue()
     store.put(path, memoryview(data))
     return Add(
@@ -147,8 +139,29 @@ def _write_file(
         size=data.size,
         modification_time=int(time.time() * 1000),
         data_change=data_change,
-        stats=collect(footers[0], layout.indexed, layout.properties, data=table),
+        stats=collect(footer, layout.indexed, layout.properties, data=table),
     )
+
+
+def _write_parquet(
+    layout: FileLayout, table: pa.Table, sink: pa.BufferOutputStream
+) -> pq.FileMetaData:
+    footers: list[pq.FileMetaData] = []
+    try:
+        pq.write_table(
+            table,
+            sink,
+            compression="NONE" if layout.codec in ("uncompressed", "none") else layout.codec,
+            store_schema=False,
+            metadata_collector=footers,
+            data_page_version=layout.properties.parquet_format_version[:3].replace("2.1", "2.0"),
+        )
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"the rows cannot be written as Parquet: {error}",
+            hint="nothing was committed; give the column another type, or leave it out",
+        ) from error
+    return footers[0]
 
 
 def _new_path(layout: FileLayout, values: dict[str, str | None]) -> str:

@@ -18,6 +18,7 @@ from lakebed.errors import (
     ConcurrentTransactionError,
     ConcurrentWriteError,
     MetadataChangedError,
+    ProtocolChangedError,
     TableExistsError,
     TableNotFoundError,
 )
@@ -55,9 +56,8 @@ def write_table(
             # Somebody created the table meanwhile: go by the mode and what it is now.
             if snapshot is not None:
                 raise
-        except MetadataChangedError:
-            # Identity marks are metadata: two writers that draw values take turns.
-            if snapshot is None or not _has_identity(snapshot):
+        except (MetadataChangedError, ProtocolChangedError):
+            if snapshot is None or not _may_look_again(snapshot, known, options):
                 raise
         except ConcurrentTransactionError:
             # The same application was here: maybe with this very write, which is then done.
@@ -158,6 +158,13 @@ def _done_before(snapshot: Snapshot, options: WriteOptions) -> bool:
     app_id, version = options.txn
     last = snapshot.transactions.get(app_id)
     return last is not None and last.version >= version
+
+
+def _may_look_again(snapshot: Snapshot, known: Snapshot | None, options: WriteOptions) -> bool:
+    """Identity marks are metadata: two writers that draw values take turns. And rows for a table
+    that was opened long ago are checked against what it is now.
+    """
+    return _has_identity(snapshot) or (known is not None and options.mode == "append")
 
 
 def _has_identity(snapshot: Snapshot) -> bool:
