@@ -1,0 +1,437 @@
+"""Every internal of Spark that Lakebed touches, and nothing else.
+
+Spark promises nothing about what is called here: JVM classes outside its public API, by py4j, and
+private names of the `pyspark` package. Each use has a test in `test_spark_internals` that says what
+breaks without it. Written for Spark 4.0 to 4.3; where these differ, the difference is here.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions import captured
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import Column, DataFrame, SparkSession
+
+JavaObject = Any
+"""A reference to an object in the JVM."""
+
+FILE_INDEX = "org.apache.spark.sql.execution.datasources.FileIndex"
+BYTE_ARRAY_OFFSET = 16
+"""Where the bytes of a Java byte array begin, as `Platform.BYTE_ARRAY_OFFSET` says."""
+
+
+class Jvm:
+    """The JVM of one session. Handles of classes and methods are looked up once."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+        self._context = session.sparkContext
+        self._gateway = self._context._gateway
+        self._classes: dict[str, Any] = {}
+
+    # --- sessions ---
+
+    def start_callbacks(self) -> None:
+        """Lets the JVM call Python objects. Spark starts one server for all that want it."""
+        ensure_callback_server_started(self._gateway)
+        # What a callback raises from Java then reaches Java as it was, without Python's traceback.
+        self._gateway.python_parameters.propagate_java_exceptions = True
+        self._gateway.gateway_parameters.propagate_java_exceptions = True
+
+    def default_source(self) -> str:
+        return str(self.session._jsparkSession.sessionState().conf().defaultDataSourceName())
+
+    # --- types and relations ---
+
+    def data_type(self, text: str) -> JavaObject:
+        """Spark's type of a JSON text; the log and Spark write types alike."""
+        return self._class("org.apache.spark.sql.types.DataType").fromJson(text)
+
+    def path(self, text: str) -> JavaObject:
+        return self._class("org.apache.hadoop.fs.Path")(text)
+
+    def paths(self, texts: Sequence[str]) -> JavaObject:
+        return self.seq([self.path(text) for text in texts])
+
+    def seq(self, values: Sequence[Any]) -> JavaObject:
+        return self._class("org.apache.spark.api.python.PythonUtils").toSeq(list(values))
+
+    def strings(self, values: Sequence[str]) -> JavaObject:
+        """A `String[]`, filled in one call. No value has a null character."""
+        if not values:
+            return self._gateway.new_array(self._java.String, 0)
+        pattern = self._class("java.util.regex.Pattern").compile("\0")
+        return pattern.split("\0".join(values), -1)
+
+    def none(self) -> JavaObject:
+        return self._class("scala.Option").empty()
+
+    def relation(
+        self,
+        index: object,
+        data_schema: str,
+        partition_schema: str,
+        options: Mapping[str, str],
+    ) -> DataFrame:
+        """A DataFrame over Spark's own Parquet reader, with files from a Python `FileIndex`."""
+        relation = self._class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")(
+            index,
+            self.data_type(partition_schema),
+            self.data_type(data_schema),
+            self.none(),
+            self._parquet_format(),
+            self._class("org.apache.spark.api.python.PythonUtils").toScalaMap(dict(options)),
+            self.session._jsparkSession,
+        )
+        frame = self.session._jsparkSession.baseRelationToDataFrame(relation)
+        return DataFrame(frame, self.session)
+
+    def _parquet_format(self) -> JavaObject:
+        name = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+        return self._class(name)()
+
+    # --- listings ---
+
+    def rows(self, table: pa.Table, schema: str) -> JavaObject:
+        """An `InternalRow[]` with the rows of an Arrow table, which has a column or more."""
+        batches = self._class("java.util.ArrayList")()
+        for batch in table.to_batches():
+            batches.add(batch.serialize().to_pybytes())
+        views = self._arrow.fromBatchIterator(
+            self._converters.asScala(batches.iterator()),
+            self.data_type(schema),
+            "UTC",
+            False,
+            False,
+            None,
+        )
+        # Each row is a view that the next one overwrites.
+        return views.map(self._copy_row).toArray(self._row_tag)
+
+    def empty_rows(self) -> JavaObject:
+        """An `InternalRow[]` with one row that has no columns."""
+        rows = self._gateway.new_array(self._row_class, 1)
+        rows[0] = self._row_class.empty()
+        return rows
+
+    def file_statuses(self, encoded: bytes) -> JavaObject:
+        """A `FileStatus[][]` from its Hadoop serialisation; see `file_status.encode_groups`."""
+        groups = self._class("org.apache.hadoop.io.TwoDArrayWritable")(
+            self._named("org.apache.hadoop.fs.FileStatus")
+        )
+        stream = self._class("java.io.ByteArrayInputStream")(encoded)
+        groups.readFields(self._class("java.io.DataInputStream")(stream))
+        return groups.toArray()
+
+    def directories(self, rows: JavaObject, statuses: JavaObject, count: int) -> JavaObject:
+        """A `Seq[PartitionDirectory]`: the i-th row with the i-th files, paired inside the JVM."""
+        getters = self._handles(
+            self._element_getter(_ROW_ARRAY).bindTo(rows),
+            self._element_getter(_STATUS_MATRIX).bindTo(statuses),
+        )
+        pair = self._method_handles.filterArguments(self._new_directory, 0, getters)
+        of_index = self._method_handles.permuteArguments(
+            pair, self._of_int(_DIRECTORY), self._gateway.new_array(self._context._jvm.int, 2)
+        )
+        function = self._as_interface("java.util.function.IntFunction", of_index)
+        return self._wrapped(self._indexes(count).mapToObj(function).toArray())
+
+    def no_directories(self) -> JavaObject:
+        return self.seq([])
+
+    # --- expressions ---
+
+    def expressions(self, expressions: JavaObject) -> list[JavaObject]:
+        """The elements of a Scala sequence of Catalyst expressions."""
+        return [expressions.apply(i) for i in range(expressions.length())]
+
+    def has_subquery(self, expression: JavaObject) -> bool:
+        """Whether its value is known only when the query runs."""
+        return bool(self._class(_SUBQUERY).hasSubquery(expression)) or "dynamicpruning" in (
+            expression.toString()
+        )
+
+    def to_json(self, expression: JavaObject) -> list[dict[str, Any]]:
+        """The whole tree, parents first; `num-children` says how it hangs together."""
+        nodes: list[dict[str, Any]] = json.loads(expression.toJSON())
+        return nodes
+
+    def descend(self, expression: JavaObject, steps: Sequence[int]) -> JavaObject:
+        for step in steps:
+            expression = expression.children().apply(step)
+        return expression
+
+    def literal_value(self, literal: JavaObject) -> Any:
+        return literal.value()
+
+    def set_values(self, in_set: JavaObject) -> list[str]:
+        """The values of an `InSet`, which its JSON lacks, as texts like those of literals."""
+        separator = uuid.uuid4().hex
+        return str(in_set.hset().mkString(separator)).split(separator)
+
+    def referenced_names(self, expressions: Sequence[JavaObject]) -> list[str]:
+        """The names of the columns in the expressions."""
+        found = self._conjunction(expressions).references().toSeq()
+        return [str(found.apply(i).name()) for i in range(found.length())]
+
+    def matching(
+        self, expressions: Sequence[JavaObject], rows: JavaObject, count: int
+    ) -> list[int]:
+        """Which rows meet all conditions, by Catalyst's own evaluation.
+
+        The columns of the rows are those that `referenced_names` gives, in that order.
+        """
+        condition = self._conjunction(expressions)
+        attributes = self._class(f"{_EXPRESSIONS}.package$AttributeSeq")(
+            condition.references().toSeq()
+        )
+        bind = self._class(f"{_EXPRESSIONS}.BindReferences").bindReference
+        predicate = self._class(f"{_EXPRESSIONS}.Predicate").createInterpreted(
+            bind(condition, attributes, False)
+        )
+        predicate.initialize(0)
+        get_row = self._element_getter(_ROW_ARRAY).bindTo(rows)
+        test = self._method_handles.filterArguments(
+            self._evaluate_row.bindTo(predicate), 0, self._handles(get_row)
+        )
+        is_match = self._as_interface("java.util.function.IntPredicate", test)
+        found = self._indexes(count).filter(is_match).toArray()
+        indexes: list[int] = json.loads(self._class("java.util.Arrays").toString(found))
+        return indexes
+
+    def get_long(self, data: Column, offset: Column) -> Column:
+        """Eight bytes of a binary column as a long, without any check of the bounds."""
+        utils = self._class("org.apache.spark.sql.classic.ExpressionUtils")
+        call = self._class(f"{_EXPRESSIONS}.objects.StaticInvoke")(
+            self._named("org.apache.spark.unsafe.Platform"),
+            self.data_type('"long"'),
+            "getLong",
+            self.seq([utils.expression(data._jc), utils.expression(offset._jc)]),
+            self.seq([]),
+            True,
+            True,
+            True,
+            self.none(),
+        )
+        return Column(utils.column(call))
+
+    def reads_batches(self, schema: str) -> bool:
+        """Whether Spark reads all of these columns in batches; else it makes a row of each row."""
+        return bool(
+            self._parquet_format().supportBatch(self.session._jsparkSession, self.data_type(schema))
+        )
+
+    def _conjunction(self, expressions: Sequence[JavaObject]) -> JavaObject:
+        both = self._class(f"{_EXPRESSIONS}.And")
+        whole, *others = expressions
+        for each in others:
+            whole = both(whole, each)
+        return whole
+
+    # --- plans ---
+
+    def scans(self, frame: DataFrame) -> list[ScanNode]:
+        """The file scans in the plan of a DataFrame, subqueries included."""
+        plan = frame._jdf.queryExecution().sparkPlan()
+        found: list[ScanNode] = []
+        self._collect_scans(plan, found)
+        return found
+
+    def _collect_scans(self, plan: JavaObject, found: list[ScanNode]) -> None:
+        if plan.getClass().getSimpleName() == "FileSourceScanExec":
+            found.append(ScanNode(self, plan))
+        elif plan.getClass().getSimpleName() == "InMemoryTableScanExec":
+            self._collect_scans(plan.relation().cachedPlan(), found)
+        for nested in (plan.children(), plan.subqueries(), plan.innerChildren()):
+            for i in range(nested.length()):
+                self._collect_scans(nested.apply(i), found)
+
+    # --- errors ---
+
+    def java_error(self, message: str) -> Py4JJavaError:
+        """An exception that a callback raises so that the JVM sees a plain Java exception."""
+        exception = self._class("java.lang.IllegalArgumentException")(message)
+        return Py4JJavaError(message, exception)
+
+    def java_exception(self, origin: JavaObject) -> Py4JJavaError:
+        """The same for a Java exception that is at hand."""
+        return Py4JJavaError(str(origin.getMessage()), origin)
+
+    # --- handles ---
+
+    def _class(self, name: str) -> Any:
+        """A class by its full name. `jvm.a.b.C` would ask the JVM about every part."""
+        if name not in self._classes:
+            self._classes[name] = JavaClass(name, self._gateway._gateway_client)
+        return self._classes[name]
+
+    def _named(self, name: str) -> JavaObject:
+        return self._class("java.lang.Class").forName(name)
+
+    @cached_property
+    def _java(self) -> Any:
+        return self._context._jvm.java.lang
+
+    @cached_property
+    def _converters(self) -> Any:
+        return self._class("scala.jdk.javaapi.CollectionConverters")
+
+    @cached_property
+    def _row_class(self) -> Any:
+        return self._class(_ROW)
+
+    @cached_property
+    def _row_tag(self) -> JavaObject:
+        return self._class("scala.reflect.ClassTag").apply(self._named(_ROW))
+
+    @cached_property
+    def _method_handles(self) -> Any:
+        return self._class("java.lang.invoke.MethodHandles")
+
+    @cached_property
+    def _lookup(self) -> JavaObject:
+        return self._method_handles.publicLookup()
+
+    @cached_property
+    def _new_directory(self) -> JavaObject:
+        directory = self._named(_DIRECTORY)
+        more = self._gateway.new_array(self._java.Class, 1)
+        more[0] = self._named(_STATUS_ARRAY)
+        signature = self._method_types.methodType(directory, self._named(_ROW), more)
+        return self._lookup.findStatic(directory, "apply", signature)
+
+    @cached_property
+    def _arrow(self) -> JavaObject:
+        return getattr(
+            self._class("org.apache.spark.sql.execution.arrow.ArrowConverters$"), "MODULE$"
+        )
+
+    @cached_property
+    def _copy_row(self) -> JavaObject:
+        row = self._named(_ROW)
+        copy = self._lookup.findVirtual(row, "copy", self._method_types.methodType(row))
+        return self._as_interface("scala.Function1", copy)
+
+    @cached_property
+    def _evaluate_row(self) -> JavaObject:
+        predicate = self._named(f"{_EXPRESSIONS}.BasePredicate")
+        boolean = self._class("java.lang.Boolean").TYPE
+        signature = self._method_types.methodType(boolean, self._named(_ROW))
+        return self._lookup.findVirtual(predicate, "eval", signature)
+
+    @cached_property
+    def _method_types(self) -> Any:
+        return self._class("java.lang.invoke.MethodType")
+
+    def _of_int(self, result: str) -> JavaObject:
+        integer = self._class("java.lang.Integer").TYPE
+        return self._method_types.methodType(self._named(result), integer)
+
+    def _element_getter(self, array: str) -> JavaObject:
+        return self._method_handles.arrayElementGetter(self._named(array))
+
+    def _handles(self, *handles: JavaObject) -> JavaObject:
+        array = self._gateway.new_array(self._java.invoke.MethodHandle, len(handles))
+        for place, handle in enumerate(handles):
+            array[place] = handle
+        return array
+
+    def _as_interface(self, name: str, handle: JavaObject) -> JavaObject:
+        proxies = self._class("java.lang.invoke.MethodHandleProxies")
+        return proxies.asInterfaceInstance(self._named(name), handle)
+
+    def _indexes(self, count: int) -> JavaObject:
+        return self._class("java.util.stream.IntStream").range(0, count)
+
+    def _wrapped(self, array: JavaObject) -> JavaObject:
+        return self._class("scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
+
+
+class ScanNode:
+    """A scan of files in a physical plan."""
+
+    def __init__(self, jvm: Jvm, node: JavaObject) -> None:
+        self._jvm = jvm
+        self._node = node
+
+    @property
+    def index_name(self) -> str:
+        """What the scan's file index says of itself."""
+        return str(self._node.relation().location().toString())
+
+    @property
+    def partition_filters(self) -> list[JavaObject]:
+        return self._jvm.expressions(self._node.partitionFilters())
+
+    @property
+    def data_filters(self) -> list[JavaObject]:
+        return self._jvm.expressions(self._node.dataFilters())
+
+    @property
+    def pushed_filters(self) -> str:
+        return str(self._node.metadata().apply("PushedFilters"))
+
+
+# --- the pyspark package -------------------------------------------------------------------------
+
+
+def is_classic(session: object) -> bool:
+    """Whether the session runs on py4j; sessions of Spark Connect have no JVM at hand."""
+    return isinstance(session, SparkSession) and hasattr(session, "_jsparkSession")
+
+
+def replace_reader(make: Callable[[SparkSession], Any | None]) -> None:
+    """Makes `SparkSession.read` give what `make` gives, or Spark's own reader if that is None."""
+    original = SparkSession.read.fget
+    assert original is not None
+
+    def read(self: SparkSession) -> Any:
+        made = make(self)
+        return original(self) if made is None else made
+
+    read.__doc__ = original.__doc__
+    SparkSession.read = property(read)
+
+
+def convert_errors(convert: Callable[[JavaObject], Exception | None]) -> None:
+    """Lets `convert` turn exceptions of the JVM into Python ones before pyspark does."""
+    original = captured.convert_exception
+
+    def convert_exception(error: JavaObject) -> Any:
+        found = convert(error)
+        return original(error) if found is None else found
+
+    captured.convert_exception = convert_exception
+
+
+def origin(error: BaseException) -> JavaObject | None:
+    """The Java exception behind an error that pyspark raised."""
+    if isinstance(error, Py4JJavaError):
+        return error.java_exception
+    return getattr(error, "_origin", None)
+
+
+def causes(error: JavaObject) -> list[JavaObject]:
+    """A Java exception and those that caused it."""
+    found = []
+    while error is not None and len(found) < 20:
+        found.append(error)
+        error = error.getCause()
+    return found
+
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+_SUBQUERY = f"{_EXPRESSIONS}.SubqueryExpression"
+_DIRECTORY = "org.apache.spark.sql.execution.datasources.PartitionDirectory"
+_ROW = "org.apache.spark.sql.catalyst.InternalRow"
+_ROW_ARRAY = f"[L{_ROW};"
+_STATUS_ARRAY = "[Lorg.apache.hadoop.fs.FileStatus;"
+_STATUS_MATRIX = "[[Lorg.apache.hadoop.fs.FileStatus;"

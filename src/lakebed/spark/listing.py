@@ -1,0 +1,120 @@
+"""Which files of a snapshot a scan reads: by partition values, then by statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import EvaluationError
+from lakebed.expressions import conjunction, skip
+from lakebed.log.selection import SCAN_FIELDS, file_columns
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.filters import Filter
+from lakebed.spark.jvm import Jvm
+from lakebed.spark.partitions import FileGroups, Partitioning
+from lakebed.spec.column_mapping import mapping_mode
+from lakebed.spec.paths import decode_path, is_absolute, split_absolute
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The files to read, and how many were left after each step."""
+
+    groups: FileGroups
+    total: int
+    in_partitions: int
+
+    @property
+    def num_files(self) -> int:
+        return len(self.groups.order)
+
+
+class Listing:
+    """The files of one snapshot, as columns."""
+
+    def __init__(self, jvm: Jvm, snapshot: Snapshot, root: str) -> None:
+        self.snapshot = snapshot
+        self.root = root
+        self._jvm = jvm
+
+    @cached_property
+    def files(self) -> pa.Table:
+        return self.snapshot.files(SCAN_FIELDS)
+
+    @cached_property
+    def mode(self) -> str:
+        return mapping_mode(self.snapshot.metadata.configuration)
+
+    @cached_property
+    def partitioning(self) -> Partitioning:
+        schema = self.snapshot.schema
+        fields = [schema.field(name) for name in self.snapshot.partition_columns]
+        columns = file_columns(self.snapshot)
+        return Partitioning(self._jvm, fields, self.files, columns, self.mode)
+
+    @cached_property
+    def has_vector(self) -> pa.BooleanArray:
+        return pc.is_valid(self.files.column("deletionVector").combine_chunks())
+
+    @cached_property
+    def _vector_keys(self) -> pa.Int64Array | None:
+        """A number of its own for each file with a deletion vector."""
+        if not pc.any(self.has_vector).as_py():
+            return None
+        return pc.if_else(self.has_vector, self._places, pa.scalar(-1, pa.int64()))
+
+    @cached_property
+    def _places(self) -> pa.Int64Array:
+        return pa.array(range(self.files.num_rows), pa.int64())
+
+    def choose(self, partition_filters: Sequence[Filter], filters: Sequence[Filter]) -> Chosen:
+        by_values = self.in_partitions(partition_filters)
+        kept = pc.and_(by_values, self.may_match(filters)) if filters else by_values
+        groups = self.partitioning.group(self._places.filter(kept), self._vector_keys)
+        matching = self.partitioning.matching(groups, partition_filters)
+        return Chosen(matching, self.files.num_rows, int(pc.sum(by_values).as_py() or 0))
+
+    def in_partitions(self, filters: Sequence[Filter]) -> pa.BooleanArray:
+        """True for files whose partition values may meet the filters; Catalyst has the last word.
+
+        This is only to hand it fewer groups: Lakebed knows but some of its expressions.
+        """
+        return self._mask(filters)
+
+    def may_match(self, filters: Sequence[Filter]) -> pa.BooleanArray:
+        """True for the files in which some row may meet all filters."""
+        return self._mask(filters)
+
+    def _mask(self, filters: Sequence[Filter]) -> pa.BooleanArray:
+        everything = pa.repeat(True, self.files.num_rows)
+        if not filters:
+            return everything
+        condition = conjunction([each.expression for each in filters])
+        try:
+            return skip(condition, file_columns(self.snapshot), self.snapshot.partition_columns)
+        except EvaluationError:
+            # Spark may evaluate the same expression without an error, or must report its own.
+            return everything
+
+    def uris(self, places: pa.Int64Array) -> list[str]:
+        """Hadoop's names of files: URIs whose characters are not escaped."""
+        paths = self.files.column("path").take(places).to_pylist()
+        return [self._uri(path) for path in paths]
+
+    def _uri(self, path: str) -> str:
+        if not is_absolute(path):
+            return f"{self.root}/{decode_path(path)}"
+        scheme, authority, decoded = split_absolute(path)
+        if path.startswith("/"):
+            scheme, authority = _home(self.root)
+        return f"{scheme}://{authority}{decoded}"
+
+
+def _home(root: str) -> tuple[str, str]:
+    """The scheme and the bucket of the table, for paths that name neither."""
+    scheme, authority, _ = split_absolute(root.replace("%", "%25"))
+    return scheme, authority

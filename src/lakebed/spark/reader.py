@@ -1,0 +1,192 @@
+"""`spark.read` of a session that Lakebed is enabled for: `format("delta")` comes here.
+
+Time travel as in delta-spark: the options versionAsOf and timestampAsOf, or `path@v3` and
+`path@20260131120000000` at the end of a path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader
+
+from lakebed.errors import InvalidArgumentError
+from lakebed.log.table_log import TableLog
+from lakebed.spark.jvm import Jvm
+from lakebed.spark.scan import scan
+from lakebed.storage import open_store
+
+
+class DeltaReader(DataFrameReader):
+    """Spark's reader, which also reads Delta tables."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self._request = ReadRequest()
+
+    def format(self, source: str) -> DeltaReader:
+        self._request.format = source
+        super().format(source)
+        return self
+
+    def option(self, key: str, value: Any) -> DeltaReader:
+        self._request.set(key, value)
+        super().option(key, value)
+        return self
+
+    def options(self, **options: Any) -> DeltaReader:
+        for key, value in options.items():
+            self._request.set(key, value)
+        super().options(**options)
+        return self
+
+    def schema(self, schema: Any) -> DeltaReader:
+        self._request.has_schema = True
+        super().schema(schema)
+        return self
+
+    def load(
+        self,
+        path: Any = None,
+        format: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> DataFrame:
+        source = format or self._request.format or Jvm(self._spark).default_source()
+        if source.lower() != "delta":
+            return super().load(path, format, schema, **options)
+        if schema is not None:
+            self.schema(schema)
+        return self.options(**options)._request.load(self._spark, path)
+
+
+@dataclass
+class ReadRequest:
+    """What a user asked of a reader. Names of options are taken in any case, as in Spark."""
+
+    format: str | None = None
+    has_schema: bool = False
+    _options: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def set(self, key: str, value: Any) -> None:
+        if value is None:
+            self._options.pop(key.lower(), None)
+        else:
+            self._options[key.lower()] = (key, _text(value))
+
+    def get(self, key: str) -> str | None:
+        found = self._options.get(key.lower())
+        return None if found is None else found[1]
+
+    def load(self, spark: SparkSession, path: Any = None) -> DataFrame:
+        if self.has_schema:
+            raise InvalidArgumentError(
+                "a Delta table has a schema; another cannot be given when it is read",
+                hint="leave the schema out, and select or cast the columns of the DataFrame",
+            )
+        location, version, moment = self._when(spark, self._path(path))
+        store = open_store(_as_url(location))
+        snapshot = TableLog(store).snapshot(version, moment)
+        return scan(
+            Jvm(spark),
+            snapshot,
+            hadoop_root(location, store.url),
+            dict(self._other_options()),
+            is_time_travel=version is not None or moment is not None,
+        )
+
+    def _path(self, given: Any) -> str:
+        paths = given if isinstance(given, (list, tuple)) else [given or self.get("path")]
+        if len(paths) != 1 or not isinstance(paths[0], (str, os.PathLike)):
+            raise InvalidArgumentError(
+                f"{given!r} is not the path of a table",
+                hint='read one table at a time: spark.read.format("delta").load("/data/orders")',
+            )
+        return os.fspath(paths[0])
+
+    def _when(self, spark: SparkSession, path: str) -> tuple[str, int | None, int | None]:
+        """The path, and the version or the time in milliseconds, if one is asked for."""
+        version, timestamp = self.get("versionAsOf"), self.get("timestampAsOf")
+        if version is not None and timestamp is not None:
+            raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
+        suffix = _SUFFIX.fullmatch(path)
+        if suffix is not None and not _is_folder(path):
+            if version is not None or timestamp is not None:
+                raise InvalidArgumentError(
+                    f"{path!r} names a version, and an option names one too",
+                    hint="leave out one of them",
+                )
+            path, version, timestamp = suffix[1], suffix[2], _spaced(suffix[3])
+        if version is not None:
+            return path, _version(version), None
+        return path, None, None if timestamp is None else millis(spark, timestamp)
+
+    def _other_options(self) -> Iterator[tuple[str, str]]:
+        for folded, pair in self._options.items():
+            if folded not in ("path", "versionasof", "timestampasof"):
+                yield pair
+
+
+def hadoop_root(location: str, url: str) -> str:
+    """The folder of the table for Hadoop: a URI whose characters are not escaped.
+
+    The scheme stays as the user gave it: Hadoop knows s3a where others say s3.
+    """
+    scheme, _, rest = url.partition("://")
+    given = _SCHEME.match(location)
+    return f"{given[1] if given else scheme}://{unquote(rest, errors='surrogateescape')}".rstrip(
+        "/"
+    )
+
+
+def millis(spark: SparkSession, timestamp: str) -> int:
+    """A time as Spark reads it: in the time zone of the session, if it names none."""
+    query = "SELECT unix_millis(TRY_CAST(:moment AS TIMESTAMP))"
+    found = spark.sql(query, args={"moment": timestamp}).head()
+    if found is None or found[0] is None:
+        raise InvalidArgumentError(
+            f"{timestamp!r} is not a time",
+            hint="write it as 2026-01-31, 2026-01-31 12:00:00 or 2026-01-31T12:00:00+01:00",
+        )
+    return int(found[0])
+
+
+_SUFFIX = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _version(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{text!r} is not a version", hint="versions are whole numbers from 0 on"
+        ) from error
+
+
+def _spaced(digits: str | None) -> str | None:
+    """yyyyMMddHHmmssSSS as a time that Spark reads."""
+    if digits is None:
+        return None
+    day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
+    return f"{day} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}"
+
+
+def _is_folder(path: str) -> bool:
+    """Whether the name with the @ in it is a table of its own."""
+    return TableLog(open_store(_as_url(path))).exists()
+
+
+def _as_url(location: str) -> str:
+    """Spark takes paths letter by letter; in a URL a percent sign would begin an escape."""
+    return location.replace("%", "%25") if _SCHEME.match(location) else location
