@@ -48,7 +48,7 @@ def main(path: str) -> None:
     )
 
     title("History")
-    show(map(history_line, table.history().to_pylist(maps_as_pydicts="strict")))
+    show(map(history_line, table.history().to_pylist()))
 
     title("Every reader sees the same table")
     show({"reader": name, "orders": rows, "sum": total} for name, rows, total in readers(path))
@@ -74,8 +74,8 @@ def history_line(commit: dict[str, Any]) -> dict[str, object]:
         "version": commit["version"],
         "time": commit["timestamp"],
         "operation": commit["operation"],
-        "mode": commit["operationParameters"]["mode"],
-        "rows": int(commit["operationMetrics"]["numOutputRows"]),
+        "mode": dict(commit["operationParameters"])["mode"],
+        "rows": int(dict(commit["operationMetrics"])["numOutputRows"]),
     }
 
 
