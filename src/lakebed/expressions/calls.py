@@ -335,7 +335,6 @@ def _unknown(call: Call) -> PredicateError:
             hint="Compute the value first, then put it into the predicate.",
         )
     close = get_close_matches(name, _FUNCTIONS, n=1)
-    known = (
-        f"Did you mean {close[0]}?" if close else "Known: " + ", ".join(sorted(_FUNCTIONS)) + "."
-    )
-    return call.error(f"unknown function {call.name}", hint=known)
+    known = ", ".join(sorted(_FUNCTIONS))
+    hint = f"Did you mean {close[0]}?" if close else f"The functions are: {known}."
+    return call.error(f"unknown function {call.name}", hint)
