@@ -143,8 +143,15 @@ class PredicateError(LakebedError):
         self.sql = sql
         self.position = position
         if sql is not None and position is not None:
-            message = f"{message}\n  {sql}\n  {' ' * position}^"
+            message = f"{message}\n{_excerpt(sql, position)}"
         super().__init__(message, hint=hint)
+
+
+def _excerpt(sql: str, position: int) -> str:
+    """The line of the SQL around the position, and a mark below it."""
+    start = max(sql.rfind("\n", 0, position) + 1, position - 60)
+    line = sql[start : position + 40].split("\n")[0].replace("\t", " ")
+    return f"  {line}\n  {' ' * (position - start)}^"
 
 
 class EvaluationError(LakebedError):
