@@ -37,13 +37,14 @@ def build(folder: Path, count: int) -> None:
     protocol = Protocol(1, 2)
     metadata = Metadata("7d3c4f4e-0000-4000-8000-000000000001", SCHEMA, ("day",))
     info = CommitInfo({"timestamp": int(time.time() * 1000), "operation": "WRITE"})
-    store.put_if_absent(commit_path(0), commit.encode([info, protocol, metadata]))
+    store.put_if_absent(commit_path(0), commit.encode([info, protocol, metadata], commit_path(0)))
     files = FileState(MemoryFiles(_adds(count), REMOVE_SCHEMA.empty_table()), empty_tail())
     segment = LogSegment(0, None, (LogFile(commit_path(0), "commit", 0),))
     head = TableHead(protocol, metadata)
     write_checkpoint(Snapshot(store, segment, head=head, files=files))
     for version in range(1, TAIL + 1):
-        store.put_if_absent(commit_path(version), commit.encode([info, _tail_add(version)]))
+        path = commit_path(version)
+        store.put_if_absent(path, commit.encode([info, _tail_add(version)], path))
 
 
 def _adds(count: int) -> pa.Table:

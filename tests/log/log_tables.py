@@ -82,7 +82,8 @@ def append(store: Store, version: int, *actions: Action) -> Snapshot:
 
 def write_commit(store: Store, version: int, *actions: Action, info: bool = True) -> None:
     provenance = [CommitInfo({"operation": "TEST", "txnId": f"t{version}"})] if info else []
-    store.put_if_absent(commit_path(version), commit.encode([*provenance, *actions]))
+    path = commit_path(version)
+    store.put_if_absent(path, commit.encode([*provenance, *actions], path))
 
 
 def grow(store: Store, until: int, **table: Any) -> Snapshot:
@@ -127,8 +128,8 @@ def write_multi_part(snapshot: Snapshot, parts: int, now_ms: int = NOW) -> None:
             for table in (content.adds, content.removes)
         )
         actions = content.actions if number == 0 else ()
-        data = checkpoint_file.encode(V1_KINDS, actions, adds, removes)
         path = part_checkpoint_path(snapshot.version, number + 1, parts)
+        data = checkpoint_file.encode(path, V1_KINDS, actions, adds, removes)
         snapshot.store.put_if_absent(path, data)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,86 +22,100 @@ Seen = dict[str, Any]
 # --- damage -------------------------------------------------------------------------------------
 
 
-@st.composite
-def mutated(draw: st.DrawFn, data: bytes, others: Sequence[bytes]) -> bytes:
-    """`data` after one accident; `others` are the contents of the files beside it."""
-    kind = draw(st.sampled_from([*_BYTES, *_LINES, "replace"]))
-    if kind == "replace":
-        return draw(st.sampled_from(others)) if others else b""
-    return draw((_BYTES.get(kind) or _LINES[kind])(data))
+@dataclass(frozen=True)
+class Accident:
+    """What happens to a file. Numbers are taken modulo whatever they count."""
+
+    kind: str
+    one: int
+    two: int
+    junk: bytes
+
+    def happen(self, data: bytes, others: Sequence[bytes]) -> bytes:
+        """The bytes afterwards; `others` are the contents of the files beside it."""
+        if self.kind == "replaced":
+            return others[self.one % len(others)]
+        return _ACCIDENTS[self.kind](self, data)
+
+    def span(self, length: int) -> tuple[int, int]:
+        """A place among `length` things, and one at or after it."""
+        start = self.one % (length + 1)
+        return start, start + self.two % (length - start + 1)
 
 
-@st.composite
-def _flip(draw: st.DrawFn, data: bytes) -> bytes:
+def _flipped(how: Accident, data: bytes) -> bytes:
     result = bytearray(data)
-    for _ in range(draw(st.integers(1, 3))):
-        if result:
-            result[draw(st.integers(0, len(result) - 1))] ^= 1 << draw(st.integers(0, 7))
+    for step in range(1 + len(how.junk) % 3 if data else 0):
+        result[(how.one + step * how.two) % len(result)] ^= 1 << (how.two + step) % 8
     return bytes(result)
 
 
-@st.composite
-def _overwrite(draw: st.DrawFn, data: bytes) -> bytes:
-    at, new = draw(st.integers(0, len(data))), draw(st.binary(min_size=1, max_size=40))
-    return data[:at] + new[: len(data) - at] + data[at + len(new) :]
+def _overwritten(how: Accident, data: bytes) -> bytes:
+    start, _ = how.span(len(data))
+    return data[:start] + how.junk[: len(data) - start] + data[start + len(how.junk) :]
 
 
-@st.composite
-def _insert(draw: st.DrawFn, data: bytes) -> bytes:
-    at = draw(st.integers(0, len(data)))
-    return data[:at] + draw(st.binary(min_size=1, max_size=40)) + data[at:]
+def _inserted(how: Accident, data: bytes) -> bytes:
+    start, _ = how.span(len(data))
+    return data[:start] + how.junk + data[start:]
 
 
-@st.composite
-def _delete(draw: st.DrawFn, data: bytes) -> bytes:
-    at = draw(st.integers(0, len(data)))
-    return data[:at] + data[draw(st.integers(at, min(len(data), at + 400))) :]
+def _run_deleted(how: Accident, data: bytes) -> bytes:
+    start, _ = how.span(len(data))
+    return data[:start] + data[start + how.two % 400 :]
 
 
-@st.composite
-def _truncate(draw: st.DrawFn, data: bytes) -> bytes:
-    return data[: draw(st.sampled_from([0, 1]) | st.integers(0, len(data)))]
+def _truncated(how: Accident, data: bytes) -> bytes:
+    return data[: how.one % (len(data) + 1)] if how.two % 4 else b""
 
 
-@st.composite
-def _zeros(draw: st.DrawFn, data: bytes) -> bytes:
+def _zeroed(how: Accident, data: bytes) -> bytes:
     """As after a crash of a file system that had noted the size before the bytes."""
-    at = draw(st.integers(0, len(data)))
-    return data[:at] + bytes(len(data) - at)
+    start, _ = how.span(len(data))
+    return data[:start] + bytes(len(data) - start)
 
 
-@st.composite
-def _swap_lines(draw: st.DrawFn, data: bytes) -> bytes:
+def _lines_swapped(how: Accident, data: bytes) -> bytes:
     lines = data.splitlines(keepends=True)
-    one, other = (draw(st.integers(0, len(lines) - 1)) for _ in range(2)) if lines else (0, 0)
-    if lines:
-        lines[one], lines[other] = lines[other], lines[one]
+    one, two = (number % max(len(lines), 1) for number in (how.one, how.two))
+    for place, line in zip((one, two), (lines[two:][:1], lines[one:][:1]), strict=True):
+        lines[place : place + 1] = line
     return b"".join(lines)
 
 
-@st.composite
-def _duplicate_line(draw: st.DrawFn, data: bytes) -> bytes:
+def _line_doubled(how: Accident, data: bytes) -> bytes:
     lines = data.splitlines(keepends=True)
-    at = draw(st.integers(0, max(len(lines) - 1, 0)))
-    return b"".join(lines[: at + 1] + lines[at:])
+    place = how.one % max(len(lines), 1)
+    return b"".join(lines[: place + 1] + lines[place:])
 
 
-@st.composite
-def _delete_lines(draw: st.DrawFn, data: bytes) -> bytes:
+def _lines_deleted(how: Accident, data: bytes) -> bytes:
     lines = data.splitlines(keepends=True)
-    first = draw(st.integers(0, len(lines)))
-    return b"".join(lines[:first] + lines[draw(st.integers(first, len(lines))) :])
+    start, end = how.span(len(lines))
+    return b"".join(lines[:start] + lines[end:])
 
 
-_BYTES = {
-    "flip": _flip,
-    "overwrite": _overwrite,
-    "insert": _insert,
-    "delete": _delete,
-    "truncate": _truncate,
-    "zeros": _zeros,
+_ACCIDENTS: dict[str, Callable[[Accident, bytes], bytes]] = {
+    "flipped": _flipped,
+    "overwritten": _overwritten,
+    "inserted": _inserted,
+    "run deleted": _run_deleted,
+    "truncated": _truncated,
+    "zeroed": _zeroed,
+    "lines swapped": _lines_swapped,
+    "line doubled": _line_doubled,
+    "lines deleted": _lines_deleted,
 }
-_LINES = {"swap": _swap_lines, "duplicate": _duplicate_line, "delete lines": _delete_lines}
+
+_NUMBERS = st.integers(0, 100) | st.integers(0, 2**20)
+# Bytes that leave JSON valid find more than any bytes do.
+_JUNK = st.binary(min_size=1, max_size=40) | st.text(
+    '0123456789-.eE"{}[]:,\\\n abctrufalsn', min_size=1, max_size=8
+).map(str.encode)
+
+accidents = st.builds(
+    Accident, st.sampled_from([*_ACCIDENTS, "replaced"]), _NUMBERS, _NUMBERS, _JUNK
+)
 
 
 @contextmanager

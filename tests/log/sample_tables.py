@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ class Sample:
     """A table on disk, the files of its log, and what there is to see of it."""
 
     path: Path
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = field(repr=False)
     versions: tuple[int, ...]
-    expected: dict[str, Seen]
+    expected: dict[str, Seen] = field(repr=False)
 
 
 def sample(folder: Path, shape: Callable[[Path], None], *, checksums: bool) -> Sample:

@@ -112,7 +112,8 @@ def run(store: Store, data: st.DataObject) -> None:
 
 
 def write(store: Store, version: int, actions: list[Action]) -> None:
-    store.put_if_absent(commit_path(version), commit.encode(actions))
+    path = commit_path(version)
+    store.put_if_absent(path, commit.encode(actions, path))
 
 
 def check(snapshot: Snapshot, model: Model) -> None:

@@ -114,7 +114,7 @@ def test_totals_that_are_not_known_are_not_counted_for_a_large_table(memory: Sto
     assert not write_checksum(snapshot)
     assert not memory.exists(checksum_path(4))
     assert write_checksum(snapshot, count=True)
-    assert checksum.decode(memory.get(checksum_path(4)), "crc").num_files == 5
+    assert checksum.decode(memory.get(checksum_path(4)), checksum_path(4)).num_files == 5
 
 
 def test_totals_go_on_from_the_checksum_of_the_version_before(memory: Store) -> None:
@@ -130,7 +130,7 @@ def test_totals_go_on_from_the_checksum_of_the_version_before(memory: Store) -> 
     assert write_checksum(after)
     # The commit was not made through this snapshot, so its provenance is looked up.
     assert [call.method for call in store.calls[calls:]] == ["get", "put_if_absent"]
-    found = checksum.decode(memory.get(checksum_path(4)), "crc")
+    found = checksum.decode(memory.get(checksum_path(4)), checksum_path(4))
     assert (found.num_files, found.table_size_bytes) == (4, 307)
 
 
@@ -138,7 +138,7 @@ def test_totals_go_on_from_the_checksum_of_the_version_before(memory: Store) -> 
 @given(histories())
 def test_totals_carried_along_equal_totals_counted(history: list[list[Action]]) -> None:
     store, model = memory_store(), Model()
-    store.put_if_absent(commit_path(0), commit.encode(history[0]))
+    store.put_if_absent(commit_path(0), commit.encode(history[0], commit_path(0)))
     model.commit(history[0])
     snapshot = TableLog(store).snapshot()
     assert snapshot.totals.num_files == len(model.live)

@@ -134,7 +134,8 @@ def replayed(*commits: Sequence[Action]) -> Replay:
     replay = Replay()
     for number, actions in reversed(list(enumerate(commits))):
         newest = number == len(commits) - 1
-        replay.commit(commit.encode(actions), f"{number}.json", newest=newest)
+        name = f"{number}.json"
+        replay.commit(commit.encode(actions, name), name, newest=newest)
     return replay
 
 

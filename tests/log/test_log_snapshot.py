@@ -138,12 +138,23 @@ def test_a_checkpoint_in_parts_with_a_tail(store: Store) -> None:
     assert names(snapshot) == [f"{number}.parquet" for number in (0, 1, 2, 4, 5, 6, 7)]
 
 
-def test_a_checkpoint_of_another_version_under_this_name_is_an_error(memory: Store) -> None:
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (b"lakebed.crc32", "its bytes do not match"),
+        (b"another.field", "says that it is of version 3"),
+    ],
+    ids=["with a digest", "of another writer"],
+)
+def test_a_checkpoint_of_another_version_under_this_name_is_an_error(
+    key: bytes, message: str, memory: Store
+) -> None:
     ref = write_checkpoint(grow(memory, 3, protocol=V2), "v2-parquet", False, now_ms=NOW)
     write_commit(memory, 4, file(4))
-    memory.put(classic_checkpoint_path(4), memory.get(ref.files[0].path))
+    data = memory.get(ref.files[0].path).replace(b"lakebed.crc32", key)
+    memory.put(classic_checkpoint_path(4), data)
     memory.delete("_delta_log/_last_checkpoint")
-    with pytest.raises(LogCorruptedError, match="says that it is of version 3"):
+    with pytest.raises(LogCorruptedError, match=rf"4\.checkpoint\.parquet: {message}"):
         TableLog(memory).snapshot()
 
 

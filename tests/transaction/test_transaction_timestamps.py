@@ -116,7 +116,7 @@ def test_a_commit_without_the_stamp_it_should_have_is_named(memory: Store) -> No
     actions = commit_format.decode_actions(memory.get(path), path)
     assert isinstance(actions[0], CommitInfo)
     values = {k: v for k, v in actions[0].values.items() if k != "inCommitTimestamp"}
-    memory.put(path, commit_format.encode([CommitInfo(values), *actions[1:]]))
+    memory.put(path, commit_format.encode([CommitInfo(values), *actions[1:]], path))
     memory.delete("_delta_log/00000000000000000000.crc")
     with pytest.raises(LogCorruptedError, match=r"0{20}\.json"):
         append(TableLog(memory).snapshot(), file("a"))

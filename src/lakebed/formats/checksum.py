@@ -33,7 +33,8 @@ class VersionChecksum:
     sealed: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def encode(self) -> bytes:
+    def encode(self, file: str) -> bytes:
+        """The bytes of the checksum file of that name."""
         raw: dict[str, Any] = {
             digest.FIELD: digest.PLACEHOLDER,
             "txnId": self.txn_id,
@@ -52,7 +53,7 @@ class VersionChecksum:
             "deletedRecordCountsHistogramOpt": self.deleted_record_counts,
             **self.extra,
         }
-        return digest.seal(orjson.dumps({k: v for k, v in raw.items() if v is not None}))
+        return digest.seal(orjson.dumps({k: v for k, v in raw.items() if v is not None}), file)
 
 
 def decode(data: bytes, file: str) -> VersionChecksum:

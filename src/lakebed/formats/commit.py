@@ -22,35 +22,39 @@ from lakebed.spec.actions import (
 )
 
 
-def encode(actions: Iterable[Action]) -> bytes:
-    """The bytes of a log file, sealed with a digest in its first action."""
+def encode(actions: Iterable[Action], file: str) -> bytes:
+    """The bytes of the log file of that name, sealed with a digest in its first action."""
+    everything = list(actions)
     lines: list[bytes] = []
-    for action in actions:
+    for number, action in enumerate(everything, 1):
         line = wrap(action)
-        if not lines:
-            _leave_room(action, line)
+        if number == 1:
+            _leave_room(line)
+        if number == len(everything):
+            _body(line)[digest.END_FIELD] = True
         lines.append(orjson.dumps(line))
     lines.append(b"")
-    return digest.seal(b"\n".join(lines))
+    return digest.seal(b"\n".join(lines), file)
 
 
 def decode(data: bytes, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and raw object of each action, in order. Unknown actions are passed over."""
     sealed = digest.verify(data, file)
+    lines = data.split(b"\n")
     found = False
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for number, line in enumerate(lines, 1):
         if not line or line.isspace():
             continue
         found = True
         actions = _object(line, number, file)
-        if sealed and number == 1:
+        if sealed and number in (1, len(lines) - 1):
             _without_digest(actions)
         for name, raw in actions.items():
-            if name not in PARSERS or raw is None:
-                continue
-            if not isinstance(raw, dict):
+            # Unknown actions too: some other JSON file in the place of a commit has no actions.
+            if raw is not None and not isinstance(raw, dict):
                 raise LogCorruptedError(f"line {number}: {name!r} is not an object", file=file)
-            yield name, raw
+            if raw is not None and name in PARSERS:
+                yield name, raw
     if not found:
         raise LogCorruptedError(
             "the file is empty",
@@ -82,20 +86,27 @@ def decode_commit_info(data: bytes, file: str) -> CommitInfo | None:
         if b'"commitInfo"' not in line:
             continue
         actions = _object(line, number, file)
-        if sealed and number == 1:
+        if sealed:
             _without_digest(actions)
         raw = actions.get("commitInfo")
         if isinstance(raw, dict):
             return CommitInfo.parse(raw)
+    for _ in decode(data, file):
+        pass  # no commitInfo at all is rare: then the rest must at least be a commit
     return None
 
 
-def _leave_room(action: Action, line: dict[str, Any]) -> None:
-    body = next(iter(line.values()))
-    if isinstance(action, CheckpointMetadata):
+def _leave_room(line: dict[str, Any]) -> None:
+    body = _body(line)
+    if NAMES[CheckpointMetadata] in line:
         body["tags"] = {**(body.get("tags") or {}), digest.FIELD: digest.PLACEHOLDER}
     else:
         body[digest.FIELD] = digest.PLACEHOLDER
+
+
+def _body(line: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = next(iter(line.values()))
+    return body
 
 
 def _without_digest(actions: dict[str, Any]) -> None:
@@ -103,6 +114,7 @@ def _without_digest(actions: dict[str, Any]) -> None:
     for raw in actions.values():
         if isinstance(raw, dict):
             raw.pop(digest.FIELD, None)
+            raw.pop(digest.END_FIELD, None)
             tags = raw.get("tags")
             if isinstance(tags, dict):
                 tags.pop(digest.FIELD, None)

@@ -1,8 +1,10 @@
 """The digest inside the Parquet files of a checkpoint that Lakebed writes.
 
 The footer holds one key with two CRC-32 values: of everything before the footer, and of the
-footer itself with that value as zeros. A reader checks the footer always, and the rest where it
-has the whole file anyway; the pages carry Parquet's own page checksums besides.
+footer itself with that value as zeros. Both start from the name of the file, as in `digest`, so
+that a checkpoint of another version in its place is not taken for it. A reader checks the footer
+always, and the rest where it has the whole file anyway; the pages carry Parquet's own page
+checksums besides.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import struct
 import zlib
 
 from lakebed.errors import LogCorruptedError
+from lakebed.formats.digest import mismatch, name_digest
 
 KEY = "lakebed.crc32"
 PLACEHOLDER = "00000000:00000000"
@@ -20,13 +23,13 @@ _TAIL = 8
 _MAGIC = b"PAR1"
 
 
-def seal(data: memoryview | bytes) -> bytes:
+def seal(data: memoryview | bytes, file: str) -> bytes:
     """Fill in the placeholder that the writer put under `KEY`."""
     start = len(data) - _TAIL - _footer_length(bytes(data[-_TAIL:]))
     at = start + bytes(data[start:]).index(_MARK) + len(_MARK)
-    sealed = bytearray(data)
-    sealed[at : at + 8] = f"{zlib.crc32(memoryview(sealed)[:start]):08x}".encode()
-    footer = zlib.crc32(memoryview(sealed)[start:-_TAIL])
+    sealed, name = bytearray(data), name_digest(file)
+    sealed[at : at + 8] = f"{zlib.crc32(memoryview(sealed)[:start], name):08x}".encode()
+    footer = zlib.crc32(memoryview(sealed)[start:-_TAIL], name)
     sealed[at + 9 : at + 17] = f"{footer:08x}".encode()
     return bytes(sealed)
 
@@ -38,8 +41,8 @@ def verify_footer(footer: bytes, file: str) -> bytes | None:
         return None
     at += len(_MARK)
     blank = footer[: at + 9] + PLACEHOLDER[9:].encode() + footer[at + 17 :]
-    if f"{zlib.crc32(blank):08x}".encode() != footer[at + 9 : at + 17]:
-        raise _damaged(file)
+    if f"{zlib.crc32(blank, name_digest(file)):08x}".encode() != footer[at + 9 : at + 17]:
+        raise mismatch(file)
     return footer[at : at + 8]
 
 
@@ -51,18 +54,12 @@ def verify(data: memoryview | bytes, file: str) -> None:
     if start < 4:
         raise LogCorruptedError("not a Parquet file: its footer is cut off", file=file)
     body = verify_footer(bytes(data[start:-_TAIL]), file)
-    if body is not None and f"{zlib.crc32(data[:start]):08x}".encode() != body:
-        raise _damaged(file)
+    if body is None:
+        return
+    if f"{zlib.crc32(data[:start], name_digest(file)):08x}".encode() != body:
+        raise mismatch(file)
 
 
 def _footer_length(tail: bytes) -> int:
     length: int = struct.unpack("<I", tail[:4])[0]
     return length
-
-
-def _damaged(file: str) -> LogCorruptedError:
-    return LogCorruptedError(
-        "its bytes do not match the digest that its writer put into it",
-        file=file,
-        hint="restore this file from a backup or from another copy of the table",
-    )

@@ -139,8 +139,8 @@ class _Writer:
 
     def classic(self) -> StoredCheckpoint:
         content = self._content
-        data = self._parquet(V1_KINDS, content.actions, content.adds, content.removes)
         path = classic_checkpoint_path(content.version)
+        data = self._parquet(path, V1_KINDS, content.actions, content.adds, content.removes)
         with suppress(ObjectExistsError):
             self._store.put_if_absent(path, data)
         return self._stored(path, len(data), content.num_actions, len(data))
@@ -153,8 +153,8 @@ class _Writer:
         if written:
             files = [table.slice(0, 0) for table in files]
         encode = self._json if suffix == "json" else self._parquet
-        data = encode(V2_KINDS, actions, *files)
         path = unique_checkpoint_path(content.version, suffix)
+        data = encode(path, V2_KINDS, actions, *files)
         self._store.put_if_absent(path, data)
         bulk = sum(sidecar.size_in_bytes for sidecar in written)
         rows = content.num_actions + 1 + len(written)
@@ -163,9 +163,9 @@ class _Writer:
     def _sidecar(self, number: int, count: int) -> Sidecar:
         content = self._content
         parts = [_part(table, number, count) for table in (content.adds, content.removes)]
-        data = self._parquet(SIDECAR_KINDS, (), *parts)
         place = f"{number + 1:010d}.{count:010d}.{uuid.uuid4()}"
         name = f"{content.version:020d}.checkpoint.{place}.parquet"
+        data = self._parquet(name, SIDECAR_KINDS, (), *parts)
         self._store.put_if_absent(sidecar_path(name), data)
         return Sidecar(name, len(data), self._now)
 
@@ -178,15 +178,25 @@ class _Writer:
         return CheckpointMetadata(content.version, tags)
 
     def _parquet(
-        self, kinds: Sequence[str], actions: Sequence[Action], adds: pa.Table, removes: pa.Table
+        self,
+        path: str,
+        kinds: Sequence[str],
+        actions: Sequence[Action],
+        adds: pa.Table,
+        removes: pa.Table,
     ) -> bytes:
-        return checkpoint_file.encode(kinds, actions, adds, removes, codec=self._codec)
+        return checkpoint_file.encode(path, kinds, actions, adds, removes, codec=self._codec)
 
     def _json(
-        self, _kinds: Sequence[str], actions: Sequence[Action], adds: pa.Table, removes: pa.Table
+        self,
+        path: str,
+        _kinds: Sequence[str],
+        actions: Sequence[Action],
+        adds: pa.Table,
+        removes: pa.Table,
     ) -> bytes:
         rows = adds_from_table(_with_json_stats(adds))
-        return commit.encode([*actions, *rows, *removes_from_table(removes)])
+        return commit.encode([*actions, *rows, *removes_from_table(removes)], path)
 
     def _stored(
         self,

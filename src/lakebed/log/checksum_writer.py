@@ -47,9 +47,10 @@ def write_checksum(snapshot: Snapshot, *, count: bool = False) -> bool:
     totals = snapshot.totals if count else snapshot.totals_if_cheap
     if totals is None:
         return False
-    data = checksum_for(snapshot, totals).encode()
+    path = checksum_path(snapshot.version)
+    data = checksum_for(snapshot, totals).encode(path)
     with suppress(ObjectExistsError):
-        snapshot.store.put_if_absent(checksum_path(snapshot.version), data)
+        snapshot.store.put_if_absent(path, data)
     return True
 
 

@@ -40,7 +40,7 @@ def compact(store: Store, start: int, end: int) -> LogFile | None:
     if not actions:
         return None
     path = compaction_path(start, end)
-    data = commit.encode(actions)
+    data = commit.encode(actions, path)
     with suppress(ObjectExistsError):
         store.put_if_absent(path, data)
     return LogFile(path, "compaction", start, len(data), end_version=end)

@@ -64,7 +64,8 @@ def make_draft(
     tags = _tags(proposal, target)
     info = commit_info(proposal, now=now, tags=tags, in_commit_timestamp=stamp)
     final = (info, *sorted(actions, key=lambda action: _ORDER[type(action)]))
-    return Draft(version, final, commit.encode(final), _snapshot(store, proposal, base, final))
+    data = commit.encode(final, commit_path(version))
+    return Draft(version, final, data, _snapshot(store, proposal, base, final))
 
 
 def _with_row_ids(
