@@ -27,7 +27,6 @@ from lakebed.spec.actions import (
     Txn,
 )
 
-
 _NOT_STATE = frozenset({"cdc", "sidecar", "checkpointMetadata"})
 
 
