@@ -121,6 +121,8 @@ class FileState:
             return None
         names = [name for path in self._tail.paths for name in spellings(path)]
         paths = self._base.columns(kind, ["path"]).column("path")
+        if not len(paths):  # pyarrow before 26 crashes on the indices of a column without chunks
+            return None
         touched = pc.is_in(paths, value_set=pa.array(names, pa.string()))
         candidates = pc.indices_nonzero(touched)
         if not len(candidates):
