@@ -421,7 +421,7 @@ def origin(error: BaseException) -> JavaObject | None:
 
 def causes(error: JavaObject) -> list[JavaObject]:
     """A Java exception and those that caused it."""
-    found = []
+    found: list[JavaObject] = []
     while error is not None and len(found) < 20:
         found.append(error)
         error = error.getCause()

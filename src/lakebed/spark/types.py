@@ -104,7 +104,7 @@ def _at_least(data_type: DataType, path: Path, digits: int) -> DataType:
         inner = _at_least(data_type.element_type, path[1:], digits)
         return replace(data_type, element_type=inner)
     if isinstance(data_type, MapType) and path:
-        name = "key_type" if path[0] == "key" else "value_type"
-        inner = _at_least(getattr(data_type, name), path[1:], digits)
-        return replace(data_type, **{name: inner})
+        if path[0] == "key":
+            return replace(data_type, key_type=_at_least(data_type.key_type, path[1:], digits))
+        return replace(data_type, value_type=_at_least(data_type.value_type, path[1:], digits))
     return data_type
