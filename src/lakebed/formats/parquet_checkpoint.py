@@ -77,15 +77,13 @@ class ParquetCheckpoint:
             return pa.table(arrays, names=list(fields))
 
     def _open(self, source: pa.NativeFile | pa.Buffer | bytes) -> pq.ParquetFile:
+        if not isinstance(source, bytes | pa.Buffer) and source.size() <= SMALL:
+            source = source.read_buffer()
         if isinstance(source, bytes | pa.Buffer):
-            parquet_digest.verify(memoryview(source), self.name)
+            self._sealed = parquet_digest.verify(memoryview(source), self.name)
             source = pa.BufferReader(source)
-        elif source.size() <= SMALL:
-            buffer = source.read_buffer()
-            parquet_digest.verify(memoryview(buffer), self.name)
-            source = pa.BufferReader(buffer)
         else:
-            self._verify_footer(source)
+            self._sealed = self._verify_footer(source)
         return pq.ParquetFile(
             source,
             pre_buffer=True,
@@ -94,15 +92,16 @@ class ParquetCheckpoint:
             coerce_int96_timestamp_unit="us",
         )
 
-    def _verify_footer(self, source: pa.NativeFile) -> None:
+    def _verify_footer(self, source: pa.NativeFile) -> bool:
         size = source.size()
         source.seek(size - 8)
         length = int.from_bytes(source.read(8)[:4], "little")
         if length + 12 > size:
             raise LogCorruptedError("not a Parquet file: its footer is cut off", file=self.name)
         source.seek(size - 8 - length)
-        parquet_digest.verify_footer(source.read(length), self.name)
+        body = parquet_digest.verify_footer(source.read(length), self.name)
         source.seek(0)
+        return body is not None
 
     def _rows(self, kind: str, fields: Sequence[str] | None) -> pa.ChunkedArray | None:
         """The struct column of a kind, only the rows that have it."""
@@ -115,8 +114,16 @@ class ParquetCheckpoint:
         wanted = None if fields is None else [field for field in fields if self.has(kind, field)]
         columns = [kind] if wanted is None else [f"{kind}.{name}" for name in {key, *wanted}]
         table = self._file.read_row_groups(groups, columns=columns)
+        self._check(table, groups)
         column = table.column(kind)
         return _keep(column, pc.struct_field(column, key).is_valid())
+
+    def _check(self, table: pa.Table, groups: Sequence[int]) -> None:
+        """pyarrow trusts the counts in page headers, and that all text is UTF-8."""
+        if table.num_rows != sum(self._file.metadata.row_group(i).num_rows for i in groups):
+            raise LogCorruptedError("has fewer rows than its footer says", file=self.name)
+        if not self._sealed:
+            table.validate(full=True)
 
     def _may_have(self, group: int, kind: str, key: str) -> bool:
         meta = self._file.metadata.row_group(group)

@@ -46,8 +46,8 @@ def verify_footer(footer: bytes, file: str) -> bytes | None:
     return footer[at : at + 8]
 
 
-def verify(data: memoryview | bytes, file: str) -> None:
-    """Check a whole file."""
+def verify(data: memoryview | bytes, file: str) -> bool:
+    """Check a whole file; False where another writer made it."""
     if len(data) < 12 or bytes(data[-4:]) != _MAGIC:
         raise LogCorruptedError("not a Parquet file", file=file)
     start = len(data) - _TAIL - _footer_length(bytes(data[-_TAIL:]))
@@ -55,9 +55,10 @@ def verify(data: memoryview | bytes, file: str) -> None:
         raise LogCorruptedError("not a Parquet file: its footer is cut off", file=file)
     body = verify_footer(bytes(data[start:-_TAIL]), file)
     if body is None:
-        return
+        return False
     if f"{zlib.crc32(data[:start], name_digest(file)):08x}".encode() != body:
         raise mismatch(file)
+    return True
 
 
 def _footer_length(tail: bytes) -> int:
