@@ -78,7 +78,7 @@ def decimals(draw: st.DrawFn) -> tuple[Decimal, DecimalType]:
     precision = draw(st.integers(1, 38))
     scale = draw(st.integers(0, precision))
     digits = draw(st.integers(-(10**precision) + 1, 10**precision - 1))
-    return Decimal(digits).scaleb(-scale), DecimalType(precision, scale)
+    return EXACT.scaleb(Decimal(digits), -scale), DecimalType(precision, scale)
 
 
 @given(st.sampled_from(["+", "-", "*", "/", "%"]), decimals(), decimals())
