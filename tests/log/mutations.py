@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,6 +96,43 @@ def _lines_deleted(how: Accident, data: bytes) -> bytes:
     return b"".join(lines[:start] + lines[end:])
 
 
+def _value_changed(how: Accident, data: bytes) -> bytes:
+    """A value of a JSON file becomes another one, of whatever type."""
+    found = list(_VALUE.finditer(data))
+    if not found:
+        return data
+    start, end = found[how.one % len(found)].span()
+    return data[:start] + _VALUES[how.two % len(_VALUES)] + data[end:]
+
+
+_VALUE = re.compile(rb'(?<=":)(?:"(?:[^"\\]|\\.)*"|-?\d+|true|false|null|\{\}|\[\])')
+_VALUES = [
+    *(
+        b"null",
+        b"true",
+        b"{}",
+        b"[]",
+        b"[[1]]",
+        b'{"a":1}',
+        b'{"a":null}',
+        b"0",
+        b"-1",
+        b"0.5",
+        b"1e400",
+    ),
+    *(b"2147483648", b"9223372036854775807", b"9223372036854775808", b"18446744073709551616"),
+    *(
+        b'""',
+        b'"x"',
+        b'"-1"',
+        b'"../x"',
+        b'"%zz"',
+        b'"file:///x/y"',
+        b'"\\u0000"',
+        b'"\\ud83d\\ude00"',
+    ),
+    *(b'"{}"', b'"[]"', b'"{\\"type\\":\\"struct\\",\\"fields\\":[]}"', b"1" * 5000, b"[" * 2000),
+]
 _ACCIDENTS: dict[str, Callable[[Accident, bytes], bytes]] = {
     "flipped": _flipped,
     "overwritten": _overwritten,
@@ -105,6 +143,7 @@ _ACCIDENTS: dict[str, Callable[[Accident, bytes], bytes]] = {
     "lines swapped": _lines_swapped,
     "line doubled": _line_doubled,
     "lines deleted": _lines_deleted,
+    "value changed": _value_changed,
 }
 
 _NUMBERS = st.integers(0, 100) | st.integers(0, 2**20)

@@ -63,6 +63,12 @@ def test_what_does_not_fit_its_column_is_shown_as_text_or_left_out(memory: Store
     assert row["job"] == [("jobId", "7")]
 
 
+def test_a_number_of_more_than_64_bits_is_left_out(memory: Store) -> None:
+    commit(memory, 0, readVersion=2**63)
+    (row,) = TableLog(memory).history().to_pylist()
+    assert row["readVersion"] is None
+
+
 def test_a_commit_without_provenance_has_its_row(memory: Store) -> None:
     create(memory)
     write_commit(memory, 1, file(1), info=False)

@@ -134,6 +134,20 @@ def test_a_commit_without_its_timestamp_is_an_error() -> None:
     assert caught.value.file == commit_path(1)
 
 
+@pytest.mark.parametrize("stamp", [2**62, -(2**62), "now", 1.5])
+def test_a_timestamp_that_is_no_time_is_an_error(stamp: object) -> None:
+    store = stamped_log({0: stamp}, {0: 1}, enableInCommitTimestamps="true")  # type: ignore[dict-item]
+    with pytest.raises(LogCorruptedError, match=r"000\.json: .*imestamp"):
+        TableLog(store).history()
+
+
+def test_a_time_beyond_the_calendar_is_not_found() -> None:
+    store = stamped_log({0: 1}, {0: 1}, enableInCommitTimestamps="true")
+    for moment in (2**62, -(2**62)):
+        with pytest.raises(VersionNotFoundError, match="ms after 1970"):
+            TableLog(store).version_at(moment)
+
+
 # --- tables -------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,9 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
         return _text(value)
     if pa.types.is_boolean(kind):
         return value if isinstance(value, bool) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if -(2**63) <= value < 2**63 else None
 
 
 def _texts(values: Mapping[str, Any]) -> list[tuple[str, str | None]]:

@@ -15,6 +15,9 @@ from lakebed.log.names import LogFile
 from lakebed.spec.properties import TableProperties
 from lakebed.storage.store import Store
 
+# The milliseconds of the years 1 to 9999, which Python can tell the date of.
+_CALENDAR = range(-62_135_596_800_000, 253_402_300_800_000)
+
 
 class CommitTimes:
     """Times of the commits at hand, oldest first and contiguous."""
@@ -76,11 +79,16 @@ class CommitTimes:
 
     def _in_commit(self, file: LogFile) -> int:
         info = commit.decode_commit_info(self._store.get(file.path), file.path)
-        stamp = None if info is None else info.in_commit_timestamp
+        try:
+            stamp = None if info is None else info.in_commit_timestamp
+        except LogCorruptedError as error:
+            raise LogCorruptedError(error.message, file=file.path) from error
         if stamp is None:
             raise LogCorruptedError(
                 "in-commit timestamps are on, but the commit has none", file=file.path
             )
+        if stamp not in _CALENDAR:
+            raise LogCorruptedError(f"{stamp} is no in-commit timestamp", file=file.path)
         return stamp
 
 
@@ -102,6 +110,8 @@ def to_millis(moment: str | datetime | int) -> int:
 
 
 def show(moment: int) -> str:
+    if moment not in _CALENDAR:
+        return f"{moment} ms after 1970"
     stamp = datetime.fromtimestamp(moment / 1000, timezone.utc)
     return stamp.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", " UTC")
 
