@@ -187,6 +187,26 @@ def store_of(path: Path, *, probes: bool) -> Store:
     return store
 
 
+def log_files(path: Path) -> list[Path]:
+    """Everything that can be damaged: the log, its sidecars, and deletion vectors."""
+    found = [*path.glob("_delta_log/**/*"), *path.glob("deletion_vector*")]
+    return sorted(file for file in found if file.is_file())
+
+
+def look_at_damage(
+    path: Path, file: Path, files: Sequence[Path], accident: Accident, *, probes: bool
+) -> dict[str, Seen | Refusal]:
+    """What is to be seen of the table at `path` while one of its files is damaged."""
+    others = [other.read_bytes() for other in files if other != file]
+    with damaged(file, accident.happen(file.read_bytes(), others)):
+        return look(store_of(path, probes=probes), versions_of(path))
+
+
+def versions_of(path: Path) -> range:
+    """All versions: the sample tables keep all their commits."""
+    return range(len(list(path.glob(f"_delta_log/{'[0-9]' * 20}.json"))))
+
+
 def look(store: Store, versions: Sequence[int]) -> dict[str, Seen | Refusal]:
     """The newest version with its rows, each version with its files, and the history."""
     log = TableLog(store)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake import Transaction as AppTransaction
-from mutations import Seen, look, store_of
+from mutations import Seen, log_files, look, store_of, versions_of
 
 import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
@@ -34,7 +34,6 @@ class Sample:
 
     path: Path
     files: tuple[Path, ...] = field(repr=False)
-    versions: tuple[int, ...]
     expected: dict[str, Seen] = field(repr=False)
 
 
@@ -45,12 +44,9 @@ def sample(folder: Path, shape: Callable[[Path], None], *, checksums: bool) -> S
     if not checksums:
         for file in path.glob("_delta_log/*.crc"):
             file.unlink()
-    files = [*path.glob("_delta_log/**/*"), *path.glob("deletion_vector*")]
-    files = sorted(file for file in files if file.is_file())
-    versions = tuple(range(len(list(path.glob("_delta_log/" + "[0-9]" * 20 + ".json")))))
-    expected = look(store_of(path, probes=True), versions)
+    expected = look(store_of(path, probes=True), versions_of(path))
     assert all(isinstance(seen, dict) for seen in expected.values()), expected
-    return Sample(path, tuple(files), versions, expected)
+    return Sample(path, tuple(log_files(path)), expected)
 
 
 def commits_only(path: Path) -> None:
