@@ -274,5 +274,10 @@ _OTHERS = [
     "m * 2 > 3",
     "concat(s, p) = 'aa'",
     "(id > 1) IS NULL",
+    "id IN (i, 5)",
+    "id NOT IN (i, 7)",
+    "b = NULL",
+    "i = length(p)",
+    "concat(s, p) LIKE 'a%'",
     "(id > 1 AND s = 'a') IS NOT NULL",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -256,7 +256,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 @given(st.integers(-(10**18), 10**18), st.integers(0, 10), st.integers(0, 10))
 def test_decimals_are_rounded_half_up_to_any_scale(digits: int, scale: int, target: int) -> None:
     value = Decimal(digits).scaleb(-scale)
-    expected = value.quantize(Decimal(1).scaleb(-target), rounding=ROUND_HALF_UP)
+    unit = Decimal(1).scaleb(-target)
+    expected = value.quantize(unit, rounding=ROUND_HALF_UP, context=Context(prec=60))
     assert converted(value, DecimalType(19, scale), DecimalType(38, target)) == expected
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import date
 from random import Random
 from typing import Any
 
@@ -246,6 +247,8 @@ LONG_FILES = [(0, 9, 0), (10, 19, 3), (15, 15, 0), (None, None, 10), (None, None
         ("id IN (NULL)", []),
         ("id NOT IN (15, 7)", [0, 1, 4]),
         ("id NOT IN (15, NULL)", []),
+        ("id IN (id, 3)", [0, 1, 2, 4]),
+        ("id IN (3L + 0, 4)", [0, 4]),
         ("id IS NULL", [1, 3, 4]),
         ("id IS NOT NULL", [0, 1, 2, 4]),
         ("NOT id IS NULL", [0, 1, 2, 4]),
@@ -346,6 +349,7 @@ def test_bounds_of_a_floating_point_column_leave_room_for_nan(sql: str, kept: li
         ("b = FALSE", [0, 2, 3]),
         ("b IS TRUE", [0, 1, 3]),
         ("b > FALSE", [0, 1, 3]),
+        ("b = NULL", []),
     ],
 )
 def test_boolean_columns_are_predicates(sql: str, kept: list[int]) -> None:
@@ -445,8 +449,16 @@ def test_a_partition_value_that_fails_is_an_error_only_if_nothing_else_can_exclu
     assert kept_files("id = 100 AND CAST(p AS INT) = 1", columns) == []
     assert kept_files("id = 5 AND CAST(p AS INT) = 1", columns) == [0, 1]
     assert kept_files("p <> 'x' AND CAST(p AS INT) = 1", columns) == [1]
+    assert kept_files("id = CAST(p AS INT)", columns) == [0, 1]
     with pytest.raises(EvaluationError, match="'x' of type string cannot be cast"):
         kept_files("CAST(p AS INT) = 1", columns)
+
+
+def test_a_bound_that_cannot_be_cast_is_no_bound() -> None:
+    columns = one_column("d", [(date(2024, 1, 1), date(2024, 1, 2), 0)])
+    columns.maxima[("d",)] = pa.array([2**31 - 1], pa.int32()).cast(pa.date32())
+    assert kept_files("CAST(d AS TIMESTAMP) < '2020-01-01'", columns) == [0]
+    assert kept_files("d < '2020-01-01'", columns) == []
 
 
 def test_opaque_parts_keep_what_the_other_parts_do_not_exclude() -> None:
