@@ -28,7 +28,7 @@ ROUNDS = 31
 def main() -> None:
     for count in (1, 1_000):
         commits(count)
-    for count in (1_000, 100_000):
+    for count in (1_000, 300_000):
         checkpoints(count)
 
 
@@ -54,9 +54,7 @@ def checkpoints(count: int) -> None:
     if len(data) > SMALL:
         source = pa.BufferReader(data)
         lazily = timed(lambda: ParquetCheckpoint(source, CHECKPOINT).files("add", few), 9)
-        print(
-            f"  as it is done for a file over {SMALL >> 20} MiB, footer and pages {lazily:8.3f} ms"
-        )
+        print(f"  over {SMALL >> 20} MiB: by footer and pages {lazily:8.3f} ms")
 
 
 def files(count: int) -> list[Add]:
