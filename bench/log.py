@@ -24,6 +24,8 @@ from typing import Any
 ROUNDS = 3
 DAY = "2021-03-04"
 WARM = 5
+YOUNG, OLD = 10, 10_000
+YOUNG_TABLES = 10
 
 
 def lakebed_open(path: str) -> dict[str, Any]:
@@ -65,44 +67,69 @@ def deltalake_open(path: str) -> dict[str, Any]:
 
 
 def appends(path: str) -> dict[str, Any]:
-    """Milliseconds for an append at commit 10 and at commit 10,000, fresh and kept open."""
+    """Milliseconds for an append at about commit 10 and at about commit 10,000.
+
+    Appends to young tables and to the old one alternate, so that both meet the same machine; the
+    means have the checkpoints in them that fall due.
+    """
     import pyarrow as pa
 
     import lakebed
 
     row = pa.table({"id": [1], "name": ["one"]})
-    result: dict[str, Any] = {}
+    folder = Path(path)
+    old = lakebed.write(folder / "old", row)
+    while old.version < OLD:
+        old = old.write(row)
+    times: dict[str, list[float]] = {}
+    for number in range(YOUNG_TABLES):
+        kept, by_path = (_young(folder / f"{kind}-{number}", row) for kind in ("kept", "path"))
+        for _ in range(10):
+            kept = _timed(times, f"kept open at {YOUNG}", lambda t=kept: t.write(row))
+            old = _timed(times, f"kept open at {OLD}", lambda t=old: t.write(row))
+            _timed(times, f"by path at {YOUNG}", lambda t=by_path: lakebed.write(t.url, row))
+            _timed(times, f"by path at {OLD}", lambda: lakebed.write(folder / "old", row))
+            old = old.refresh()
+    return _append_figures(times)
+
+
+def _young(path: Path, row: Any) -> Any:
+    import lakebed
+
     table = lakebed.write(path, row)
-    for goal in (10, 10_000):
-        while table.version < goal:
-            table = table.write(row)
-        kept, fresh = [], []
-        for _ in range(40):
-            start = time.perf_counter()
-            table = table.write(row)
-            kept.append((time.perf_counter() - start) * 1000)
-            start = time.perf_counter()
-            lakebed.write(path, row)
-            fresh.append((time.perf_counter() - start) * 1000)
-            table = table.refresh()
-        for name, times in (("kept open", kept), ("by path", fresh)):
-            result[f"{name} at {goal}, median"] = statistics.median(times)
-            result[f"{name} at {goal}, mean"] = statistics.fmean(times)
-    for name in ("kept open", "by path"):
-        for kind in ("median", "mean"):
-            later, early = result[f"{name} at 10000, {kind}"], result[f"{name} at 10, {kind}"]
-            result[f"{name}, {kind}, 10000 / 10"] = later / early
+    while table.version < YOUNG - 5:
+        table = table.write(row)
+    return table
+
+
+def _timed(times: dict[str, list[float]], name: str, work: Callable[[], Any]) -> Any:
+    start = time.perf_counter()
+    result = work()
+    times.setdefault(name, []).append((time.perf_counter() - start) * 1000)
     return result
+
+
+def _append_figures(times: dict[str, list[float]]) -> dict[str, Any]:
+    figures = {f"{name}, median": statistics.median(found) for name, found in times.items()}
+    figures |= {f"{name}, mean": statistics.fmean(found) for name, found in times.items()}
+    for way in ("kept open", "by path"):
+        for kind in ("median", "mean"):
+            later, early = figures[f"{way} at {OLD}, {kind}"], figures[f"{way} at {YOUNG}, {kind}"]
+            figures[f"{way}, {kind}, {OLD} / {YOUNG}"] = later / early
+    return figures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--skip-appends", action="store_true")
+    parser.add_argument("--only-appends", action="store_true")
     parser.add_argument("--json", type=Path, help="also write the results there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        results = {"open": compare(Path(folder) / "table", options.files)}
+        results: dict[str, Any] = {}
+        if not options.only_appends:
+            results["open"] = compare(Path(folder) / "table", options.files)
         if not options.skip_appends:
             results["append"] = run("appends", str(Path(folder) / "appended"))
             show("append, milliseconds", results["append"])
