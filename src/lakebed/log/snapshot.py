@@ -20,7 +20,7 @@ from lakebed.formats.checksum import VersionChecksum
 from lakebed.formats.digest import is_sealed
 from lakebed.log.checkpoint_reader import CheckpointReader
 from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
-from lakebed.log.names import LogFile, commit_path
+from lakebed.log.names import LogFile, checksum_path, commit_path
 from lakebed.log.replay import Replay, TableHead
 from lakebed.log.segment import LogSegment
 from lakebed.log.totals import Totals
@@ -268,6 +268,16 @@ class Snapshot:
             return checksum_format.decode(self.store.get(path), path)
         except (ObjectNotFoundError, LogCorruptedError):
             return None
+
+    def recall_totals(self) -> None:
+        """Take the totals from the checksum file of this version, if its writer left one."""
+        if self._known_totals is not None:
+            return
+        file = LogFile(checksum_path(self.version), "checksum", self.version)
+        self.segment = replace(self.segment, checksum=file)
+        found = self.read_checksum()
+        if found is not None and found.sealed:
+            self._known_totals = Totals.of_checksum(found)
 
     def _verify(self, num_files: int) -> None:
         """PROTOCOL: State Validation, against a checksum that Lakebed wrote."""

@@ -59,6 +59,7 @@ class TableLog:
         for file in newer_commits(self.store, snapshot.version):
             actions = commit.decode_actions(self.store.get(file.path), file.path)
             snapshot = snapshot.after(file.version, actions)
+        snapshot.recall_totals()
         return snapshot
 
     def history(self, limit: int | None = None) -> pa.Table:
