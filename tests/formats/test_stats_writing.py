@@ -35,17 +35,26 @@ def struct(**fields) -> StructType:
 
 
 def test_text_is_compact_and_in_the_order_of_the_fields():
-    stats = pa.array(
+    # The type is given because pyarrow before 26 sorts the fields of structs that it infers.
+    bounds = pa.struct([("a", pa.int64()), ("s", pa.struct([("b", pa.string())]))])
+    counts = pa.struct([("a", pa.int64()), ("s", pa.struct([("b", pa.int64())]))])
+    kind = pa.struct(
         [
-            {
-                "numRecords": 3,
-                "minValues": {"a": 1, "s": {"b": "x"}},
-                "maxValues": {"a": None, "s": {"b": 'y"\n'}},
-                "nullCount": {"a": 0, "s": {"b": None}},
-                "tightBounds": True,
-            }
+            ("numRecords", pa.int64()),
+            ("minValues", bounds),
+            ("maxValues", bounds),
+            ("nullCount", counts),
+            ("tightBounds", pa.bool_()),
         ]
     )
+    row = {
+        "numRecords": 3,
+        "minValues": {"a": 1, "s": {"b": "x"}},
+        "maxValues": {"a": None, "s": {"b": 'y"\n'}},
+        "nullCount": {"a": 0, "s": {"b": None}},
+        "tightBounds": True,
+    }
+    stats = pa.array([row], kind)
     expected = (
         '{"numRecords":3,"minValues":{"a":1,"s":{"b":"x"}},"maxValues":{"s":{"b":"y\\"\\n"}},'
         '"nullCount":{"a":0,"s":{}},"tightBounds":true}'

@@ -44,6 +44,8 @@ HANDLED_FEATURES = frozenset(
 )
 _WORKERS = 4
 _DEFAULT_FILE_BYTES = 512 * 1024 * 1024
+# Where pyarrow has a name of its own; its "lz4" is LZ4_RAW in Parquet.
+_ARROW_CODECS = {"uncompressed": "none", "none": "none", "lz4_raw": "lz4"}
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _write_parquet(
         pq.write_table(
             table,
             sink,
-            compression="NONE" if layout.codec in ("uncompressed", "none") else layout.codec,
+            compression=_ARROW_CODECS.get(layout.codec, layout.codec),
             store_schema=False,
             metadata_collector=footers,
             data_page_version=layout.properties.parquet_format_version[:3].replace("2.1", "2.0"),
