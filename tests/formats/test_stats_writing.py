@@ -35,7 +35,7 @@ def struct(**fields) -> StructType:
 
 
 def test_text_is_compact_and_in_the_order_of_the_fields():
-    # The type is given because older versions of pyarrow sort the fields of structs that they infer.
+    # The type is given because older versions of pyarrow sort the fields that they infer.
     bounds = pa.struct([("a", pa.int64()), ("s", pa.struct([("b", pa.string())]))])
     counts = pa.struct([("a", pa.int64()), ("s", pa.struct([("b", pa.int64())]))])
     kind = pa.struct(
