@@ -4,101 +4,121 @@ Each file's deleted rows travel to the tasks as a bitmap in a hidden partition c
 expression looks up the bit of each row's index: no join, and the scan stays vectorised. Files
 without a vector have null there.
 
-The bitmap has two levels, so that few deleted rows take few bytes. All numbers are longs:
-
-    last block | offset of block 0 | ... | offset of the last block | blocks of 512 bytes
-
-A block has one bit for each of 4,096 rows, set for rows that are kept. Offsets count from the start
-of the Java array, header included. The last block is for all rows after the last deleted one, and
-blocks in which no row is deleted are one and the same.
+Every lookup is clamped to the bits that exist. Whatever the row index and the order in which Spark
+evaluates the parts, no memory outside of the bitmap is read.
 """
 
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakebed.errors import DataFileError, ObjectNotFoundError
 from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, read_vector
 from lakebed.spark.jvm import BYTE_ARRAY_OFFSET, Jvm
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.schema import BINARY, StructField
+from lakebed.spec.schema import BINARY, INTEGER, StructField
 from lakebed.storage.store import Store
 
-COLUMN = StructField("__lakebed_kept_rows", BINARY)
-"""The hidden partition column. Its name begins like Spark's own hidden columns."""
+HIDDEN = "__lakebed_kept_rows"
+"""The name of the hidden partition column."""
+
+MOST_FLAT_BYTES = 64 << 20
+"""Bitmaps of more than this in all are stored in blocks, which takes longer to look up."""
 
 
-def encode_kept_rows(deleted: RowIndexSet) -> bytes:
-    """The bitmap of the rows that are kept."""
-    indexes = deleted.to_arrow()
-    num_rows = indexes[-1].as_py() + 1 if len(indexes) else 0
-    last = -(-num_rows // _BLOCK_ROWS)
-    bits = deleted.keep_mask(last * _BLOCK_ROWS) if last else None
-    data = b"" if bits is None else bits.buffers()[1].to_pybytes()
-    offsets, blocks = [], [_ALL_KEPT]
-    start = BYTE_ARRAY_OFFSET + 8 * (last + 2)
-    for place in range(0, last * _BLOCK_BYTES, _BLOCK_BYTES):
-        block = data[place : place + _BLOCK_BYTES]
-        if block == _ALL_KEPT:
-            offsets.append(start)
-        else:
-            offsets.append(start + _BLOCK_BYTES * len(blocks))
-            blocks.append(block)
-    head = struct.pack(f"<{last + 2}q", last, *offsets, start)
-    return head + b"".join(blocks)
+class Bitmaps(ABC):
+    """How the rows that a file keeps are written as bytes, and looked up in an expression."""
+
+    @abstractmethod
+    def encode(self, deleted: RowIndexSet) -> bytes: ...
+
+    @abstractmethod
+    def is_set(self, jvm: Jvm, bitmap: Column, row: Column) -> Column: ...
+
+    def is_kept(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
+        """The condition that a row is not deleted."""
+        return bitmap.isNull() | self.is_set(jvm, bitmap, row)
 
 
-def is_kept(jvm: Jvm, frame: DataFrame, bitmap: Column) -> Column:
-    """The condition that a row is not deleted.
+class FlatBitmaps(Bitmaps):
+    """One bit a row up to the last deleted one, then 64 bits for all rows after it."""
 
-    The block is clamped to those that exist: whatever the row index and the order of evaluation,
-    no memory outside of the bitmap is read.
+    def encode(self, deleted: RowIndexSet) -> bytes:
+        size = 8 * -(-_num_rows(deleted) // 64)
+        return _kept_bits(deleted, size) + b"\xff" * 8
+
+    def is_set(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
+        last = F.octet_length(bitmap) * 8 - 1
+        return jvm.is_bit_set(bitmap, F.lit(BYTE_ARRAY_OFFSET), F.least(row.cast("int"), last))
+
+
+class BlockBitmaps(Bitmaps):
+    """Blocks of 4,096 rows, of which those without deleted rows are one and the same.
+
+    All numbers are longs; offsets count from the start of the Java array, its header included:
+
+        last block | offset of block 0 | ... | offset of the last block | blocks of 512 bytes
+
+    The last block is for all rows after the last deleted one.
     """
-    # Not by name: the table may have a column called _metadata.
-    row = frame.metadataColumn("_metadata").getField("row_index")
-    last = jvm.get_long(bitmap, F.lit(BYTE_ARRAY_OFFSET).cast("long"))
-    block = F.least(F.shiftright(row, _BLOCK_BITS), last)
-    entry = F.shiftleft(block, 3) + F.lit(BYTE_ARRAY_OFFSET + 8).cast("long")
-    word = jvm.get_long(bitmap, entry) + F.shiftright(row, 3).bitwiseAND(F.lit(_WORD_MASK))
-    bits = jvm.get_long(bitmap, word)
-    # The row's bit becomes the sign; Java shifts by the lowest six bits alone.
-    shift = F.lit(63) - row.bitwiseAND(F.lit(63)).cast("int")
-    return bitmap.isNull() | (_shift_left(bits, shift) < 0)
+
+    def encode(self, deleted: RowIndexSet) -> bytes:
+        last = -(-_num_rows(deleted) // _BLOCK_ROWS)
+        bits = _kept_bits(deleted, last * _BLOCK_BYTES)
+        first_offset = BYTE_ARRAY_OFFSET + 8 * (last + 2)
+        offsets, blocks = [], [_ALL_KEPT]
+        for start in range(0, len(bits), _BLOCK_BYTES):
+            block = bits[start : start + _BLOCK_BYTES]
+            is_full = block == _ALL_KEPT
+            offsets.append(first_offset + (0 if is_full else _BLOCK_BYTES * len(blocks)))
+            if not is_full:
+                blocks.append(block)
+        head = struct.pack(f"<{last + 2}q", last, *offsets, first_offset)
+        return b"".join([head, *blocks])
+
+    def is_set(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
+        last = jvm.get_long(bitmap, F.lit(BYTE_ARRAY_OFFSET))
+        block = F.least(F.shiftright(row, _BLOCK_BITS), last)
+        place = F.shiftleft(block, 3) + F.lit(BYTE_ARRAY_OFFSET + 8)
+        index = row.bitwiseAND(F.lit(_BLOCK_ROWS - 1)).cast("int")
+        return jvm.is_bit_set(bitmap, jvm.get_long(bitmap, place), index)
 
 
 class VectorReader:
-    """Reads the vectors of files and keeps the bitmaps for the next listing."""
+    """Reads the vectors of files as bitmaps, and keeps some of these for the next listing."""
 
-    def __init__(self, store: Store, limit: int = 64 << 20) -> None:
+    def __init__(self, store: Store, bitmaps: Bitmaps) -> None:
         self._store = store
-        self._limit = limit
+        self._bitmaps = bitmaps
         self._known: dict[str, bytes] = {}
+        self._size = 0
 
-    def bitmaps(self, vectors: Sequence[dict[str, Any] | None], names: Sequence[str]) -> pa.Array:
+    def read(self, vectors: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
         """A binary array with the bitmap of each file; null for those without a vector."""
         if self._store.cheap_probes:
-            return pa.array(map(self._bitmap, vectors, names), pa.binary())
+            return pa.array(map(self._bitmap, vectors, files), pa.binary())
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-vectors") as pool:
-            return pa.array(pool.map(self._bitmap, vectors, names), pa.binary())
+            return pa.array(pool.map(self._bitmap, vectors, files), pa.binary())
 
     def _bitmap(self, raw: dict[str, Any] | None, file: str) -> bytes | None:
         if raw is None:
             return None
         vector = DeletionVector.parse(raw)
-        key = vector.unique_id
-        if key not in self._known:
-            bitmap = encode_kept_rows(self._read(vector, file))
-            if sum(map(len, self._known.values())) + len(bitmap) > self._limit:
-                return bitmap
-            self._known[key] = bitmap
-        return self._known[key]
+        bitmap = self._known.get(vector.unique_id)
+        if bitmap is None:
+            bitmap = self._bitmaps.encode(self._read(vector, file))
+            if self._size + len(bitmap) <= MOST_FLAT_BYTES:
+                self._known[vector.unique_id] = bitmap
+                self._size += len(bitmap)
+        return bitmap
 
     def _read(self, vector: DeletionVector, file: str) -> RowIndexSet:
         try:
@@ -115,13 +135,79 @@ class VectorReader:
         return lambda start, length: home.get_range(path, start, length)
 
 
+class VectorColumn(ABC):
+    """The hidden partition column that tells the tasks which rows of a file are kept."""
+
+    field: StructField
+
+    @abstractmethod
+    def values(
+        self, vectors: Sequence[dict[str, Any] | None], files: Sequence[str]
+    ) -> pa.Array: ...
+
+    @abstractmethod
+    def bitmap(self) -> Column:
+        """The bitmap of the file that a row is from."""
+
+
+class BitmapColumn(VectorColumn):
+    """The bitmap itself. Read in batches it is one reference for all rows of a batch."""
+
+    field = StructField(HIDDEN, BINARY)
+
+    def __init__(self, reader: VectorReader) -> None:
+        self._reader = reader
+
+    def values(self, vectors: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
+        return self._reader.read(vectors, files)
+
+    def bitmap(self) -> Column:
+        return F.col(HIDDEN)
+
+
+class NumberColumn(VectorColumn):
+    """A number that leads to the bitmap in a list that the plan itself carries.
+
+    Where Spark cannot read in batches it copies all partition values into every row: a number
+    can be copied, a bitmap cannot.
+    """
+
+    field = StructField(HIDDEN, INTEGER)
+
+    def __init__(
+        self,
+        reader: VectorReader,
+        vectors: Sequence[dict[str, Any] | None],
+        files: Sequence[str],
+    ) -> None:
+        found = [(raw, file) for raw, file in zip(vectors, files, strict=True) if raw is not None]
+        self._bitmaps = reader.read([raw for raw, _ in found], [file for _, file in found])
+        self._numbers = {file: number for number, (_, file) in enumerate(found)}
+
+    def values(self, vectors: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
+        return pa.array([self._numbers.get(file) for file in files], pa.int32())
+
+    def bitmap(self) -> Column:
+        bitmaps = [F.lit(bytearray(bitmap)) for bitmap in self._bitmaps.to_pylist()]
+        return F.get(F.array(*bitmaps), F.col(HIDDEN))
+
+
 _THREADS = 16
 _BLOCK_BITS = 12
 _BLOCK_ROWS = 1 << _BLOCK_BITS
 _BLOCK_BYTES = _BLOCK_ROWS // 8
 _ALL_KEPT = b"\xff" * _BLOCK_BYTES
-_WORD_MASK = _BLOCK_BYTES - 8
 
 
-def _shift_left(bits: Column, by: Column) -> Column:
-    return F.call_function("shiftleft", bits, by)
+def _num_rows(deleted: RowIndexSet) -> int:
+    """How many rows there are up to the last deleted one."""
+    indexes = deleted.to_arrow()
+    return indexes[-1].as_py() + 1 if len(indexes) else 0
+
+
+def _kept_bits(deleted: RowIndexSet, size: int) -> bytes:
+    """So many bytes with a bit for each row: Arrow and Java count bits alike."""
+    if not size:
+        return b""
+    buffer: bytes = deleted.keep_mask(8 * size).buffers()[1].to_pybytes()
+    return buffer[:size]

@@ -6,14 +6,16 @@ One index stands for one version of a table, for as long as a plan refers to it.
 
 from __future__ import annotations
 
+import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
-from lakebed.spark.deletion_vectors import COLUMN, VectorReader
+from lakebed.spark.deletion_vectors import VectorColumn
 from lakebed.spark.failures import reported_to
 from lakebed.spark.file_status import encode_groups
 from lakebed.spark.filters import Filter, FilterReader
@@ -32,15 +34,16 @@ class DeltaFileIndex:
         self,
         jvm: Jvm,
         listing: Listing,
+        vectors: VectorColumn | None = None,
         *,
-        with_vectors: bool,
-        is_time_travel: bool,
+        is_time_travel: bool = False,
     ) -> None:
-        self._jvm = jvm
         self.listing = listing
-        self.with_vectors = with_vectors
+        self._jvm = jvm
+        self._vectors = vectors
         self._is_time_travel = is_time_travel
-        self._vectors = VectorReader(listing.snapshot.store)
+        self._filter_reader = FilterReader(jvm, listing.snapshot.schema, listing.mode)
+        self._recent = _RecentAnswers()
         snapshot = listing.snapshot
         self.name = f"Delta[{snapshot.metadata.id} version {snapshot.version} at {listing.root}]"
         self._hash = zlib.crc32(self.name.encode()) & 0x7FFFFFFF
@@ -49,31 +52,30 @@ class DeltaFileIndex:
     @property
     def partition_schema(self) -> StructType:
         """Spark's partition columns: the table's, and the hidden one of deletion vectors."""
-        hidden: list[StructField] = [COLUMN] if self.with_vectors else []
+        hidden = () if self._vectors is None else (self._vectors.field,)
         return StructType((*self.listing.partitioning.fields, *hidden))
 
     def read_filters(self, sources: Sequence[JavaObject]) -> list[Filter]:
-        return self._filter_reader.read_all(sources)
-
-    @cached_property
-    def _filter_reader(self) -> FilterReader:
-        return FilterReader(self._jvm, self.listing.snapshot.schema, self.listing.mode)
+        return [self._filter_reader.read(source) for source in sources]
 
     # --- called by Spark ---
 
     def rootPaths(self) -> JavaObject:
-        return self._jvm.paths([self.listing.root])
+        with reported_to(self._jvm):
+            return self._root_paths
 
     def listFiles(self, partition_filters: JavaObject, data_filters: JavaObject) -> JavaObject:
         with reported_to(self._jvm):
-            on_partitions = self.read_filters(self._jvm.expressions(partition_filters))
-            others = self.read_filters(self._jvm.expressions(data_filters))
-            return self._directories(self.listing.choose(on_partitions, others).groups)
+            on_partitions = self._jvm.expressions(partition_filters)
+            others = self._jvm.expressions(data_filters)
+            texts = [self._jvm.to_json(each) for each in (*on_partitions, *others)]
+            key = (len(on_partitions), *texts)
+            return self._recent.get(key) or self._list(key, on_partitions, others, texts)
 
     def inputFiles(self) -> JavaObject:
         with reported_to(self._jvm):
-            places = pa.array(range(self.listing.files.num_rows), pa.int64())
-            return self._jvm.strings(list(map(encode_path, self.listing.uris(places))))
+            uris = self.listing.uris(self.listing.all_places)
+            return self._jvm.strings(list(map(encode_path, uris)))
 
     def refresh(self) -> None:
         """A version never changes."""
@@ -107,14 +109,31 @@ class DeltaFileIndex:
 
     # --- building the answer ---
 
+    @cached_property
+    def _root_paths(self) -> JavaObject:
+        return self._jvm.paths([self.listing.root])
+
+    def _list(
+        self,
+        key: tuple[object, ...],
+        on_partitions: Sequence[JavaObject],
+        others: Sequence[JavaObject],
+        texts: Sequence[str],
+    ) -> JavaObject:
+        filters = list(map(self._filter_reader.read, (*on_partitions, *others), texts))
+        split = len(on_partitions)
+        chosen = self.listing.choose(filters[:split], filters[split:])
+        answer = self._directories(chosen.groups)
+        self._recent.put(key, answer, chosen.num_files)
+        return answer
+
     def _directories(self, groups: FileGroups) -> JavaObject:
         if not len(groups):
             return self._jvm.no_directories()
-        uris = self.listing.uris(groups.order)
         files = self.listing.files.select(["size", "modificationTime"]).take(groups.order)
         encoded = encode_groups(
             groups.lengths.to_pylist(),
-            uris,
+            self.listing.uris(groups.order),
             files.column("size").to_pylist(),
             files.column("modificationTime").to_pylist(),
         )
@@ -122,16 +141,42 @@ class DeltaFileIndex:
         return self._jvm.directories(rows, self._jvm.file_statuses(encoded), len(groups))
 
     def _hidden(self, groups: FileGroups) -> list[tuple[StructField, pa.Array]]:
-        if not self.with_vectors:
+        if self._vectors is None:
             return []
         first = groups.first
-        vectors = self.listing.files.column("deletionVector").take(first).to_pylist()
-        return [(COLUMN, self._vectors.bitmaps(vectors, self.listing.uris(first)))]
+        values = self._vectors.values(self.listing.vectors(first), self.listing.uris(first))
+        return [(self._vectors.field, values)]
 
 
 def find_index(name: str) -> DeltaFileIndex | None:
-    """The index that calls itself by this name, if there is one."""
+    """An index of the version that goes by this name, if a plan still has one."""
     return _INDEXES.get(name)
 
 
 _INDEXES: WeakValueDictionary[str, DeltaFileIndex] = WeakValueDictionary()
+
+
+class _RecentAnswers:
+    """The last few answers: Spark asks again whenever a DataFrame runs again."""
+
+    _MOST_ANSWERS = 8
+    _MOST_FILES = 100_000
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[tuple[object, ...], tuple[JavaObject, int]] = OrderedDict()
+
+    def get(self, key: tuple[object, ...]) -> JavaObject | None:
+        with self._lock:
+            if key not in self._answers:
+                return None
+            self._answers.move_to_end(key)
+            return self._answers[key][0]
+
+    def put(self, key: tuple[object, ...], answer: JavaObject, num_files: int) -> None:
+        with self._lock:
+            self._answers[key] = (answer, num_files)
+            while len(self._answers) > self._MOST_ANSWERS or (
+                sum(count for _, count in self._answers.values()) > self._MOST_FILES
+            ):
+                self._answers.popitem(last=False)

@@ -7,11 +7,13 @@ data files and fields of structs by their place; both are turned into the table'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
+
+import orjson
 
 from lakebed.errors import LakebedError, SchemaError
 from lakebed.expressions import (
@@ -73,12 +75,10 @@ class FilterReader:
         self._columns = {stored_name(field, mode).lower(): field for field in schema.fields}
         self._mode = mode
 
-    def read(self, source: JavaObject) -> Filter:
-        tree = _Tree(self._jvm, source, self._jvm.to_json(source))
-        return Filter(source, self._expression(tree.root))
-
-    def read_all(self, sources: Sequence[JavaObject]) -> list[Filter]:
-        return [self.read(source) for source in sources]
+    def read(self, source: JavaObject, text: str | None = None) -> Filter:
+        """`text` is the JSON of the filter, if it is at hand."""
+        nodes = orjson.loads(self._jvm.to_json(source) if text is None else text)
+        return Filter(source, self._expression(_Tree(self._jvm, source, nodes).root))
 
     # --- nodes ---
 

@@ -24,6 +24,11 @@ JavaObject = Any
 """A reference to an object in the JVM."""
 
 FILE_INDEX = "org.apache.spark.sql.execution.datasources.FileIndex"
+ROW_INDEX = "_tmp_metadata_row_index"
+"""The column of a relation that Spark's Parquet reader fills with the place of a row in its file.
+
+`_metadata.row_index` is made from it, but as part of a struct that is built for every row.
+"""
 BYTE_ARRAY_OFFSET = 16
 """Where the bytes of a Java byte array begin, as `Platform.BYTE_ARRAY_OFFSET` says."""
 
@@ -31,11 +36,21 @@ BYTE_ARRAY_OFFSET = 16
 class Jvm:
     """The JVM of one session. Handles of classes and methods are looked up once."""
 
+    @classmethod
+    def of(cls, session: SparkSession) -> Jvm:
+        """The one of the session, which keeps it."""
+        found = vars(session).get("_lakebed_jvm")
+        if found is None:
+            found = vars(session)["_lakebed_jvm"] = cls(session)
+        return found
+
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self._context = session.sparkContext
         self._gateway = self._context._gateway
         self._classes: dict[str, Any] = {}
+        self._named_classes: dict[str, JavaObject] = {}
+        self._getters: dict[str, JavaObject] = {}
 
     # --- sessions ---
 
@@ -72,6 +87,11 @@ class Jvm:
         return pattern.split("\0".join(values), -1)
 
     def none(self) -> JavaObject:
+        """Scala's `None`."""
+        return self._none
+
+    @cached_property
+    def _none(self) -> JavaObject:
         return self._class("scala.Option").empty()
 
     def relation(
@@ -97,6 +117,43 @@ class Jvm:
     def _parquet_format(self) -> JavaObject:
         name = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
         return self._class(name)()
+
+    def expose_metadata(self, frame: DataFrame) -> tuple[DataFrame, str, list[str]]:
+        """A relation with its hidden `_metadata` as the last column, but without `row_index`.
+
+        Also the name of that column, which differs if the relation has a `_metadata` of its own,
+        and the names of all fields that `_metadata` has.
+        """
+        relation = frame._jdf.queryExecution().analyzed()
+        hidden = relation.metadataOutput().apply(0)
+        fields = json.loads(hidden.dataType().json())["fields"]
+        others = [field for field in fields if field["name"] != "row_index"]
+        data_type = self.data_type(json.dumps({"type": "struct", "fields": others}))
+        extended = self._with_output(relation, hidden.withDataType(data_type))
+        return self._frame(extended), str(hidden.name()), [field["name"] for field in fields]
+
+    def hide_last_column(self, frame: DataFrame) -> DataFrame:
+        """The DataFrame without its last column, which is still found as `_metadata`."""
+        plan = frame._jdf.queryExecution().analyzed()
+        *shown, last = self.expressions(plan.output())
+        builder = self._class("org.apache.spark.sql.types.MetadataBuilder")()
+        marked = builder.withMetadata(last.metadata()).putString("__metadata_col", "_metadata")
+        project = self._class("org.apache.spark.sql.catalyst.plans.logical.Project")
+        top = project(self.seq(shown), plan)
+        top.setTagValue(project.hiddenOutputTag(), self.seq([last.withMetadata(marked.build())]))
+        return self._frame(top)
+
+    def _with_output(self, relation: JavaObject, column: JavaObject) -> JavaObject:
+        """A `LogicalRelation` with a column more; its constructor differs between versions."""
+        arguments = self._gateway.new_array(self._java.Object, relation.productArity())
+        for place in range(relation.productArity()):
+            arguments[place] = relation.productElement(place)
+        arguments[1] = self.seq([*self.expressions(relation.output()), column])
+        return relation.makeCopy(arguments)
+
+    def _frame(self, plan: JavaObject) -> DataFrame:
+        datasets = self._class("org.apache.spark.sql.classic.Dataset")
+        return DataFrame(datasets.ofRows(self.session._jsparkSession, plan), self.session)
 
     # --- listings ---
 
@@ -159,10 +216,9 @@ class Jvm:
             expression.toString()
         )
 
-    def to_json(self, expression: JavaObject) -> list[dict[str, Any]]:
-        """The whole tree, parents first; `num-children` says how it hangs together."""
-        nodes: list[dict[str, Any]] = json.loads(expression.toJSON())
-        return nodes
+    def to_json(self, expression: JavaObject) -> str:
+        """The whole tree as a list, parents first; `num-children` says how it hangs together."""
+        return str(expression.toJSON())
 
     def descend(self, expression: JavaObject, steps: Sequence[int]) -> JavaObject:
         for step in steps:
@@ -208,13 +264,27 @@ class Jvm:
         return indexes
 
     def get_long(self, data: Column, offset: Column) -> Column:
-        """Eight bytes of a binary column as a long, without any check of the bounds."""
+        """Eight bytes of a binary column as a long. Nothing checks that they are inside of it."""
+        return self._static("org.apache.spark.unsafe.Platform", "getLong", '"long"', data, offset)
+
+    def is_bit_set(self, data: Column, offset: Column, index: Column) -> Column:
+        """A bit of a binary column from `offset` on. Nothing checks that it is inside of it."""
+        bits = "org.apache.spark.unsafe.bitset.BitSetMethods"
+        return self._static(bits, "isSet", '"boolean"', data, offset, index)
+
+    def _static(self, class_name: str, method: str, result: str, *arguments: Column) -> Column:
+        """A call of a static Java method on columns, compiled into the query.
+
+        The first argument is a byte array and the second a long, as in all methods used here.
+        """
         utils = self._class("org.apache.spark.sql.classic.ExpressionUtils")
+        data, offset, *others = arguments
+        columns = [data, offset.cast("long"), *others]
         call = self._class(f"{_EXPRESSIONS}.objects.StaticInvoke")(
-            self._named("org.apache.spark.unsafe.Platform"),
-            self.data_type('"long"'),
-            "getLong",
-            self.seq([utils.expression(data._jc), utils.expression(offset._jc)]),
+            self._named(class_name),
+            self.data_type(result),
+            method,
+            self.seq([utils.expression(each._jc) for each in columns]),
             self.seq([]),
             True,
             True,
@@ -274,7 +344,10 @@ class Jvm:
         return self._classes[name]
 
     def _named(self, name: str) -> JavaObject:
-        return self._class("java.lang.Class").forName(name)
+        """The class as a value, for the reflection of Java."""
+        if name not in self._named_classes:
+            self._named_classes[name] = self._class("java.lang.Class").forName(name)
+        return self._named_classes[name]
 
     @cached_property
     def _java(self) -> Any:
@@ -336,7 +409,9 @@ class Jvm:
         return self._method_types.methodType(self._named(result), integer)
 
     def _element_getter(self, array: str) -> JavaObject:
-        return self._method_handles.arrayElementGetter(self._named(array))
+        if array not in self._getters:
+            self._getters[array] = self._method_handles.arrayElementGetter(self._named(array))
+        return self._getters[array]
 
     def _handles(self, *handles: JavaObject) -> JavaObject:
         array = self._gateway.new_array(self._java.invoke.MethodHandle, len(handles))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,24 +58,44 @@ class Listing:
         return Partitioning(self._jvm, fields, self.files, columns, self.mode)
 
     @cached_property
-    def has_vector(self) -> pa.BooleanArray:
+    def has_vectors(self) -> bool:
+        return self._vector_keys is not None
+
+    @cached_property
+    def num_rows_with_vectors(self) -> int:
+        """The rows of all files that have a vector, as far as statistics say; else a guess."""
+        if not self.has_vectors:
+            return 0
+        rows = file_columns(self.snapshot).num_records()
+        # A row that takes less than a byte of its file is rare.
+        guess = pc.coalesce(rows, self.files.column("size").combine_chunks())
+        return int(pc.sum(guess.filter(self._has_vector)).as_py())
+
+    def vectors(self, places: pa.Int64Array) -> list[dict[str, Any] | None]:
+        """The descriptors of the deletion vectors of files."""
+        found: list[dict[str, Any] | None]
+        found = self.files.column("deletionVector").take(places).to_pylist()
+        return found
+
+    @cached_property
+    def _has_vector(self) -> pa.BooleanArray:
         return pc.is_valid(self.files.column("deletionVector").combine_chunks())
 
     @cached_property
     def _vector_keys(self) -> pa.Int64Array | None:
-        """A number of its own for each file with a deletion vector."""
-        if not pc.any(self.has_vector).as_py():
+        """A number of its own for each file with a deletion vector; None if there is none."""
+        if not pc.any(self._has_vector).as_py():
             return None
-        return pc.if_else(self.has_vector, self._places, pa.scalar(-1, pa.int64()))
+        return pc.if_else(self._has_vector, self.all_places, pa.scalar(-1, pa.int64()))
 
     @cached_property
-    def _places(self) -> pa.Int64Array:
+    def all_places(self) -> pa.Int64Array:
         return pa.array(range(self.files.num_rows), pa.int64())
 
     def choose(self, partition_filters: Sequence[Filter], filters: Sequence[Filter]) -> Chosen:
         by_values = self.in_partitions(partition_filters)
         kept = pc.and_(by_values, self.may_match(filters)) if filters else by_values
-        groups = self.partitioning.group(self._places.filter(kept), self._vector_keys)
+        groups = self.partitioning.group(self.all_places.filter(kept), self._vector_keys)
         matching = self.partitioning.matching(groups, partition_filters)
         return Chosen(matching, self.files.num_rows, int(pc.sum(by_values).as_py() or 0))
 

@@ -58,7 +58,7 @@ class DeltaReader(DataFrameReader):
         schema: Any = None,
         **options: Any,
     ) -> DataFrame:
-        source = format or self._request.format or Jvm(self._spark).default_source()
+        source = format or self._request.format or Jvm.of(self._spark).default_source()
         if source.lower() != "delta":
             return super().load(path, format, schema, **options)
         if schema is not None:
@@ -94,7 +94,7 @@ class ReadRequest:
         store = open_store(_as_url(location))
         snapshot = TableLog(store).snapshot(version, moment)
         return scan(
-            Jvm(spark),
+            Jvm.of(spark),
             snapshot,
             hadoop_root(location, store.url),
             dict(self._other_options()),

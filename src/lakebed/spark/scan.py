@@ -9,18 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark import failures
-from lakebed.spark.deletion_vectors import COLUMN, is_kept
+from lakebed.spark.deletion_vectors import (
+    MOST_FLAT_BYTES,
+    BitmapColumn,
+    Bitmaps,
+    BlockBitmaps,
+    FlatBitmaps,
+    NumberColumn,
+    VectorColumn,
+    VectorReader,
+)
 from lakebed.spark.file_index import DeltaFileIndex
-from lakebed.spark.jvm import Jvm
+from lakebed.spark.jvm import ROW_INDEX, Jvm
 from lakebed.spark.listing import Listing
 from lakebed.spark.projection import logical_columns, quote
 from lakebed.spark.types import stored_schema, type_json
+from lakebed.spec.schema import LONG, StructField, StructType
 
 
 def scan(
@@ -36,21 +45,58 @@ def scan(
     failures.install()
     failures.serve(root)
     listing = Listing(jvm, snapshot, root)
-    with_vectors = bool(pc.any(listing.has_vector).as_py())
-    index = DeltaFileIndex(jvm, listing, with_vectors=with_vectors, is_time_travel=is_time_travel)
-    frame = jvm.relation(
-        index,
-        type_json(stored_schema(snapshot.schema, listing.mode)),
-        type_json(index.partition_schema),
-        {**(options or {}), **_reader_options(listing.mode)},
-    )
+    stored = stored_schema(snapshot.schema, listing.mode)
+    settings = {**(options or {}), **_reader_options(listing.mode)}
     columns = logical_columns(snapshot.schema, listing.mode)
-    if with_vectors:
-        frame = frame.where(is_kept(jvm, frame, F.col(COLUMN.name)))
-        columns = columns or [F.col(quote(name)) for name in snapshot.schema.names]
-    return frame if columns is None else frame.select(*columns)
+    vectors = _vector_column(jvm, listing, stored)
+    index = DeltaFileIndex(jvm, listing, vectors, is_time_travel=is_time_travel)
+    if vectors is None:
+        frame = _relation(jvm, index, stored, settings)
+        return frame if columns is None else frame.select(*columns)
+    frame = _relation(jvm, index, StructType((*stored.fields, _ROW_INDEX)), settings)
+    shown = columns or [F.col(quote(name)) for name in snapshot.schema.names]
+    return _without_deleted(jvm, frame, shown, vectors, _bitmaps(listing))
+
+
+def _relation(
+    jvm: Jvm, index: DeltaFileIndex, stored: StructType, options: Mapping[str, str]
+) -> DataFrame:
+    return jvm.relation(index, type_json(stored), type_json(index.partition_schema), options)
+
+
+def _without_deleted(
+    jvm: Jvm, frame: DataFrame, shown: list[Column], vectors: VectorColumn, bitmaps: Bitmaps
+) -> DataFrame:
+    """The columns of the rows that are kept; `_metadata` is there as in any relation."""
+    row = F.col(ROW_INDEX)
+    exposed, name, fields = jvm.expose_metadata(frame)
+    whole = F.col(quote(name))
+    parts = [row if field == "row_index" else whole.getField(field) for field in fields]
+    named = [part.alias(field) for part, field in zip(parts, fields, strict=True)]
+    kept = exposed.where(bitmaps.is_kept(jvm, vectors.bitmap(), row))
+    return jvm.hide_last_column(kept.select(*shown, F.struct(*named).alias(name)))
+
+
+def _vector_column(jvm: Jvm, listing: Listing, stored: StructType) -> VectorColumn | None:
+    if not listing.has_vectors:
+        return None
+    reader = VectorReader(listing.snapshot.store, _bitmaps(listing))
+    # Spark adds the row index and the hidden column to what it reads.
+    extra = (*stored.fields, _ROW_INDEX, BitmapColumn.field)
+    if jvm.reads_batches(type_json(StructType(extra))):
+        return BitmapColumn(reader)
+    everything = listing.all_places
+    return NumberColumn(reader, listing.vectors(everything), listing.uris(everything))
+
+
+def _bitmaps(listing: Listing) -> Bitmaps:
+    return BlockBitmaps() if listing.num_rows_with_vectors > 8 * MOST_FLAT_BYTES else FlatBitmaps()
 
 
 def _reader_options(mode: str) -> dict[str, str]:
     """Settings of Spark's reader for this relation alone."""
     return {"spark.sql.parquet.fieldId.read.enabled": "true"} if mode == "id" else {}
+
+
+# Nullable, because no data file has such a column.
+_ROW_INDEX = StructField(ROW_INDEX, LONG)

@@ -45,7 +45,7 @@ def enable(spark: SparkSession) -> SparkSession:
             hint="give the SparkSession of a classic, not a Spark Connect, application",
         )
     _install()
-    Jvm(spark).start_callbacks()
+    Jvm.of(spark).start_callbacks()
     spark.conf.set(ENABLED, "true")
     return spark
 
