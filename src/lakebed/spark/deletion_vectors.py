@@ -184,7 +184,7 @@ class NumberColumn(VectorColumn):
         self._bitmaps = reader.read([raw for raw, _ in found], [file for _, file in found])
         self._numbers = {file: number for number, (_, file) in enumerate(found)}
 
-    def values(self, vectors: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
+    def values(self, _: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
         return pa.array([self._numbers.get(file) for file in files], pa.int32())
 
     def bitmap(self) -> Column:

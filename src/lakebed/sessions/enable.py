@@ -12,10 +12,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
+from lakebed.sessions.reader import DeltaReader
 from lakebed.spark import failures
 from lakebed.spark import jvm as internals
 from lakebed.spark.jvm import Jvm
-from lakebed.spark.reader import DeltaReader
 
 ENABLED = "spark.lakebed.enabled"
 
