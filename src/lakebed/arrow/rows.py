@@ -64,6 +64,11 @@ def prepare_rows(data: pa.Table, schema: StructType, properties: TableProperties
     return PreparedRows(filled, StructType(tuple(fields)))
 
 
+def require(rule: str, table: pa.Table, schema: StructType, what: str) -> None:
+    """Refuses rows for which a SQL condition is not true."""
+    _require(evaluate(parse_predicate(rule, schema), table), table, what)
+
+
 def _fill(
     table: pa.Table, field: StructField, schema: StructType, given: bool
 ) -> tuple[pa.Table, StructField]:

@@ -22,6 +22,7 @@ from lakebed.formats.arrow_types import cast_table, parquet_schema
 from lakebed.formats.footer_stats import collect
 from lakebed.spec.actions import Add, Metadata, Protocol
 from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
+from lakebed.spec.column_metadata import identity
 from lakebed.spec.features import is_supported
 from lakebed.spec.partition_values import serialize_column
 from lakebed.spec.paths import data_file_name, data_file_path, encode_path
@@ -92,11 +93,26 @@ class FileLayout:
     def indexed(self) -> StructType:
         """The columns that have statistics, by their physical names."""
         chosen = indexed_columns(self.schema, self.properties, self.partition_columns)
-        return physical_schema(without_void(chosen), self.mode)
+        return physical_schema(without_void(self._with_identity(chosen)), self.mode)
+
+    def _with_identity(self, chosen: StructType) -> StructType:
+        """The marks of identity columns are read from the statistics of new files."""
+        found = (field for field in self.schema.fields if identity(field) is not None)
+        missing = (field for field in found if field.name not in chosen)
+        return StructType((*chosen.fields, *missing))
 
     @property
     def codec(self) -> str:
         return self.properties.parquet_compression_codec.lower()
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of a write, and the schema of the table, where identity marks moved on."""
+
+    adds: list[Add]
+    schema: StructType
+    num_rows: int
 
 
 def write_files(

@@ -1,18 +1,19 @@
-"""Writing Arrow data to a table: create, append, overwrite, with the schema enforced.
+"""Writing rows to a table: create, append, overwrite, with the schema enforced.
 
-The names of the modes and of the recorded operation are delta-spark's.
+The names of the modes and of the recorded operation are delta-spark's. The rows may be on any data
+plane; this decides what the table becomes, and commits.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
-import pyarrow as pa
-
-from lakebed.arrow.rows import PreparedRows, prepare_rows
-from lakebed.arrow.write import HANDLED_FEATURES, FileLayout, write_files
+from lakebed.arrow.write import HANDLED_FEATURES, FileLayout, Written
+from lakebed.commands.rows import Rows
 from lakebed.commands.write_options import SPARK_MODES, WriteOptions
+from lakebed.commands.write_replace import Replaced, Replacing
 from lakebed.commands.write_target import Target, changed_table, new_table
 from lakebed.errors import (
     ConcurrentTransactionError,
@@ -22,13 +23,10 @@ from lakebed.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from lakebed.formats.arrow_types import from_arrow_schema
-from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Action, Add, Remove, Txn
+from lakebed.spec.actions import Action, Txn
 from lakebed.spec.column_metadata import identity
-from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import schema_to_json
 from lakebed.transaction import Committed, Operation, Transaction
 
@@ -36,9 +34,9 @@ _ATTEMPTS = 20
 
 
 def write_table(
-    log: TableLog, data: pa.Table, options: WriteOptions, known: Snapshot | None = None
+    log: TableLog, rows: Rows, options: WriteOptions, known: Snapshot | None = None
 ) -> Snapshot:
-    """Write `data`; the snapshot after it. `known` saves opening a table that is open already."""
+    """Write the rows; the snapshot after it. `known` saves opening a table that is open already."""
     for _ in range(_ATTEMPTS):
         snapshot = known if known is not None else _open(log)
         if snapshot is not None and options.mode in ("error", "errorifexists"):
@@ -51,7 +49,7 @@ def write_table(
         if snapshot is not None and _done_before(snapshot, options):
             return snapshot
         try:
-            return _Write(log, data, options, snapshot).run()
+            return _Write(log, rows, options, snapshot).run()
         except ConcurrentWriteError:
             # Somebody created the table meanwhile: go by the mode and what it is now.
             if snapshot is not None:
@@ -74,42 +72,45 @@ class _Write:
     """One attempt."""
 
     def __init__(
-        self, log: TableLog, data: pa.Table, options: WriteOptions, snapshot: Snapshot | None
+        self, log: TableLog, rows: Rows, options: WriteOptions, snapshot: Snapshot | None
     ) -> None:
         self._log = log
         self._options = options
         self._snapshot = snapshot
-        self._data = data
+        self._rows = rows
 
     def run(self) -> Snapshot:
         target = self._target()
-        rows = self._rows(target)
-        if rows.schema != target.schema:
-            marked = replace(target.metadata, schema_string=schema_to_json(rows.schema))
-            target = replace(target, metadata=marked)
+        layout = FileLayout.of(target.metadata, target.protocol)
         transaction = self._transaction()
-        removes = self._removes(transaction)
-        adds = self._write(target, rows)
-        transaction.stage(*self._changes(target), *removes, *adds)
-        transaction.metrics(_metrics(adds, removes, rows.table.num_rows))
+        written = self._rows.write(layout, self._rule())
+        if written.schema != target.schema:
+            marked = replace(target.metadata, schema_string=schema_to_json(written.schema))
+            target = replace(target, metadata=marked)
+        replaced = self._replaced(transaction, written, layout)
+        transaction.stage(*self._changes(target), *replaced.removes)
+        transaction.stage(*replaced.adds, *written.adds)
+        transaction.metrics(_metrics(written, replaced))
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
         return outcome.snapshot
 
     def _target(self) -> Target:
-        incoming = from_arrow_schema(self._data.schema)
         if self._snapshot is None:
-            return new_table(incoming, self._options)
-        return changed_table(self._snapshot, incoming, self._options)
+            return new_table(self._rows.schema, self._options)
+        return changed_table(self._snapshot, self._rows.schema, self._options)
 
-    def _rows(self, target: Target) -> PreparedRows:
-        properties = TableProperties(target.metadata.configuration)
-        return prepare_rows(self._data, target.schema, properties)
+    def _rule(self) -> str | None:
+        return self._options.replace_where if self._options.check_replaced else None
 
     def _transaction(self) -> Transaction:
         options = self._options
         partitions = list(options.partition_by or ())
-        parameters = {"mode": SPARK_MODES[options.mode], "partitionBy": partitions}
+        parameters: dict[str, Any] = {"mode": SPARK_MODES[options.mode], "partitionBy": partitions}
+        if options.replace_where is not None:
+            parameters["predicate"] = options.replace_where
+        if options.replaces_partitions:
+            parameters["isDynamicPartitionOverwrite"] = True
         return Transaction(
             self._snapshot,
             store=self._log.store,
@@ -118,19 +119,11 @@ class _Write:
             handles=HANDLED_FEATURES,
         )
 
-    def _write(self, target: Target, rows: PreparedRows) -> list[Add]:
-        if not rows.table.num_rows:
-            return []
-        layout = FileLayout.of(target.metadata, target.protocol)
-        limit = self._options.max_rows_per_file
-        return write_files(self._log.store, layout, rows.table, max_rows_per_file=limit)
-
-    def _removes(self, transaction: Transaction) -> list[Remove]:
+    def _replaced(self, transaction: Transaction, written: Written, layout: FileLayout) -> Replaced:
         if self._snapshot is None or self._options.mode != "overwrite":
-            return []
-        transaction.read_whole_table()
-        now = int(time.time() * 1000)
-        return [Remove.of(add, timestamp=now) for add in adds_from_table(self._snapshot.files())]
+            return Replaced()
+        overwrite = Replacing(self._snapshot, transaction, self._options, self._rows, layout)
+        return overwrite.replace(written.adds)
 
     def _changes(self, target: Target) -> list[Action]:
         snapshot = self._snapshot
@@ -171,13 +164,14 @@ def _has_identity(snapshot: Snapshot) -> bool:
     return any(identity(column) is not None for column in snapshot.schema.fields)
 
 
-def _metrics(adds: list[Add], removes: list[Remove], rows: int) -> dict[str, int]:
+def _metrics(written: Written, replaced: Replaced) -> dict[str, int]:
+    adds = [*written.adds, *replaced.adds]
     metrics = {
         "numFiles": len(adds),
         "numOutputBytes": sum(add.size for add in adds),
-        "numOutputRows": rows,
+        "numOutputRows": written.num_rows,
     }
-    if removes:
-        metrics["numRemovedFiles"] = len(removes)
-        metrics["numRemovedBytes"] = sum(remove.size or 0 for remove in removes)
+    if replaced.removes:
+        metrics["numRemovedFiles"] = len(replaced.removes)
+        metrics["numRemovedBytes"] = sum(remove.size or 0 for remove in replaced.removes)
     return metrics

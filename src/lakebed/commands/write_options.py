@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict
 from lakebed.errors import InvalidArgumentError
 
 Mode = Literal["append", "overwrite", "error", "errorifexists", "ignore"]
+PartitionOverwrite = Literal["static", "dynamic"]
 
 # delta-spark's names of the modes, for the history.
 SPARK_MODES = {
@@ -34,6 +35,8 @@ class WriteKeywords(TypedDict, total=False):
     user_metadata: str | None
     txn: tuple[str, int] | None
     max_rows_per_file: int | None
+    replace_where: str | None
+    partition_overwrite: PartitionOverwrite
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,13 @@ class WriteOptions:
     user_metadata: str | None = None
     txn: tuple[str, int] | None = None
     max_rows_per_file: int | None = None
+    replace_where: str | None = None
+    partition_overwrite: PartitionOverwrite = "static"
+    check_replaced: bool = True
 
     def __post_init__(self) -> None:
         _check_mode(self)
+        _check_replacement(self)
         _check_partition_by(self.partition_by)
         _check_txn(self.txn)
         limit = self.max_rows_per_file
@@ -68,6 +75,11 @@ class WriteOptions:
     @property
     def replaces_schema(self) -> bool:
         return self.mode == "overwrite" and self.overwrite_schema
+
+    @property
+    def replaces_partitions(self) -> bool:
+        """Only the partitions that the new rows are in."""
+        return self.mode == "overwrite" and self.partition_overwrite == "dynamic"
 
     @classmethod
     def of(cls, keywords: WriteKeywords) -> WriteOptions:
@@ -100,6 +112,34 @@ def _check_mode(options: WriteOptions) -> None:
         )
     if options.overwrite_schema and options.merge_schema:
         raise InvalidArgumentError("give merge_schema or overwrite_schema, not both")
+
+
+def _check_replacement(options: WriteOptions) -> None:
+    """Which rows an overwrite replaces: all, those of a predicate, or those of some partitions."""
+    if options.partition_overwrite not in ("static", "dynamic"):
+        raise InvalidArgumentError(
+            f"there is no partition_overwrite={options.partition_overwrite!r}",
+            hint="it is static or dynamic",
+        )
+    if options.replace_where is None and not options.replaces_partitions:
+        return
+    what = "replace_where" if options.replace_where is not None else "partition_overwrite"
+    if options.mode != "overwrite":
+        raise InvalidArgumentError(f"{what} goes with mode='overwrite' alone")
+    if options.overwrite_schema:
+        raise InvalidArgumentError(
+            f"{what} replaces some of the rows, so overwrite_schema cannot replace the schema",
+            hint="leave out one of them; merge_schema=True adds columns",
+        )
+    if options.replace_where is not None and options.replaces_partitions:
+        raise InvalidArgumentError(
+            "give replace_where or partition_overwrite='dynamic', not both",
+        )
+    if options.replace_where is not None and not isinstance(options.replace_where, str):
+        raise InvalidArgumentError(
+            f"replace_where={options.replace_where!r} is not a SQL predicate",
+            hint="give a text such as \"day >= '2026-01-01'\"",
+        )
 
 
 def _check_partition_by(columns: Any) -> None:

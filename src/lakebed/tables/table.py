@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakebed.arrow.incoming import to_arrow_table
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
+from lakebed.arrow.table_rows import TableRows
 from lakebed.commands.write import write_table
 from lakebed.commands.write_options import WriteKeywords, WriteOptions
 from lakebed.errors import InvalidArgumentError
@@ -156,7 +157,8 @@ class Table:
     def write(self, data: Any, **options: Unpack[WriteKeywords]) -> Table:
         """Like `lakebed.write`, on this table; the table after the write."""
         chosen = WriteOptions.of(options)
-        snapshot = write_table(self._log, _rows_of(data), chosen, known=self._snapshot)
+        rows = _rows_of(data, self._log, chosen)
+        snapshot = write_table(self._log, rows, chosen, known=self._snapshot)
         return Table(self._log, snapshot)
 
     def checkpoint(self) -> None:
@@ -227,11 +229,12 @@ def write(
 
     Options: mode ("append", "overwrite", "error", "ignore"), partition_by, merge_schema,
     overwrite_schema, properties, name, description, user_metadata, txn=(app_id, version) for
-    idempotent writes, max_rows_per_file.
+    idempotent writes, max_rows_per_file, replace_where (a SQL predicate: an overwrite replaces only
+    rows for which it is true), partition_overwrite="dynamic" (only partitions with new rows).
     """
     log = TableLog(open_store(path, storage_options))
     chosen = WriteOptions.of(options)
-    return Table(log, write_table(log, _rows_of(data), chosen))
+    return Table(log, write_table(log, _rows_of(data, log, chosen), chosen))
 
 
 def is_delta_table(path: Location, storage_options: StorageOptions | None = None) -> bool:
@@ -239,6 +242,7 @@ def is_delta_table(path: Location, storage_options: StorageOptions | None = None
     return TableLog(open_store(path, storage_options)).exists()
 
 
-def _rows_of(data: Any) -> pa.Table:
+def _rows_of(data: Any, log: TableLog, options: WriteOptions) -> TableRows:
     """Tables of our own are read here: an Arrow stream would turn their errors into others."""
-    return data.to_arrow() if isinstance(data, Table | Scan) else to_arrow_table(data)
+    table = data.to_arrow() if isinstance(data, Table | Scan) else to_arrow_table(data)
+    return TableRows(log.store, table, options.max_rows_per_file)
