@@ -1,7 +1,61 @@
-"""Settings for all tests."""
+"""Settings for all tests, and the one Spark session of a process."""
 
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("lakebed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("lakebed")
+
+# Workers with another Python than the driver's fail in ways that are hard to read.
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Fails with advice where there is no Java: tests of Spark are never skipped."""
+    sys.path.append(str(TOOLS))
+    from requirements import RequirementError, require_java
+
+    problem = None
+    try:
+        require_java(os.environ)
+    except RequirementError as error:
+        problem = str(error)
+    if problem is not None:
+        pytest.fail(problem, pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:  # noqa: ARG001
+    import lakebed
+
+    session = lakebed.session(
+        "lakebed-tests",
+        master="local[2]",
+        spark_ui_enabled=False,
+        spark_sql_shuffle_partitions=2,
+        spark_default_parallelism=2,
+        spark_driver_host="127.0.0.1",
+        spark_driver_memory="1g",
+        **{
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        },
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

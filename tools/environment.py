@@ -1,5 +1,6 @@
-"""The project's virtual environment: made when missing, remade when broken, and installed into
-only when `pyproject.toml` changed since the last time."""
+"""The project's virtual environments: made when missing, remade when broken, and installed into
+only when `pyproject.toml` changed since the last time. `.venv` has the newest Spark; there may be
+one more for each older Spark."""
 
 from __future__ import annotations
 
@@ -13,14 +14,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from requirements import RequirementError, require_venv
 
 # `dev` contains `demo`, so an environment made for the tests runs the demo as it is.
 DEMO, DEV = "demo", "dev"
 
-# These would send pip, or the Python in the environment, somewhere else.
-_LEAKS = ("PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__")
+# These would send pip, the Python in the environment, or its Spark, somewhere else.
+_LEAKS = (
+    *("PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__"),
+    *("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"),
+)
 _PROBE = "import sys, pip; sys.exit(sys.version_info < (3, 10))"
 
 _PIP_ADVICE = """\
@@ -30,11 +35,12 @@ PIP_INDEX_URL; then run the same command again."""
 
 
 class Environment:
-    """`.venv` under `root`."""
+    """`.venv` under `root`; with `spark`, a version such as 4.1, an environment beside it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, spark: str | None = None) -> None:
         self.root = root
-        self.folder = root / ".venv"
+        self.spark = spark
+        self.folder = root / (f".venv-spark-{spark}" if spark else ".venv")
         self.python = self.folder / "bin" / "python"
         self._stamp = self.folder / "lakebed-installed.json"
         self._unfinished = self.folder / "lakebed-installing"
@@ -48,11 +54,21 @@ class Environment:
                 self._make()
             self._install(extra)
 
-    def run(self, arguments: list[str], folder: Path | None = None) -> int:
-        """The exit status of this environment's Python, by default called in the root."""
+    def run(
+        self, arguments: list[str], folder: Path | None = None, output: IO[bytes] | None = None
+    ) -> int:
+        """The exit status of this environment's Python, by default called in the root.
+
+        All that it prints goes to `output`, if there is one.
+        """
         command = [str(self.python), *arguments]
+        # Spark starts its workers with the first python3 of the PATH, unless it is told otherwise.
+        environ = {**_clean_environ(), "PYSPARK_PYTHON": str(self.python)}
+        errors = None if output is None else subprocess.STDOUT
         cwd = folder or self.root
-        return subprocess.run(command, cwd=cwd, env=_clean_environ(), check=False).returncode
+        return subprocess.run(
+            command, cwd=cwd, env=environ, stdout=output, stderr=errors, check=False
+        ).returncode
 
     def _is_current(self, extra: str) -> bool:
         stamp = self._read_stamp()
@@ -75,7 +91,8 @@ class Environment:
     def _make(self) -> None:
         require_venv()
         again = self.folder.exists() or self.folder.is_symlink()
-        _say(f"{'Remaking the broken' if again else 'Creating'} .venv with {sys.executable}")
+        verb = "Remaking the broken" if again else "Creating"
+        _say(f"{verb} {self.folder.name} with {sys.executable}")
         _remove(self.folder)
         command = [sys.executable, "-m", "venv", str(self.folder)]
         if subprocess.run(command, env=_clean_environ(), check=False).returncode != 0:
@@ -85,11 +102,15 @@ class Environment:
         if self._read_stamp().get("extra") == DEV:
             extra = DEV
         self._stamp.unlink(missing_ok=True)
-        _say(f"Installing lakebed[{extra}] into .venv (once, a minute or two)")
+        _say(f"Installing lakebed[{extra}] into {self.folder.name} (once, a minute or two)")
         # Editable installs need pip 21.3; the first Pythons 3.10 came with an older one.
         self._pip_install(["pip>=21.3"])
-        self._pip_install(["--editable", f".[{extra}]"])
+        self._pip_install(["--editable", f".[{extra}]", *self._bounds()])
         self._stamp.write_text(json.dumps(self._stamp_for(extra)), encoding="utf-8")
+
+    def _bounds(self) -> list[str]:
+        """The newest patch of the Spark that is asked for."""
+        return [f"pyspark~={self.spark}.0"] if self.spark else []
 
     def _pip_install(self, target: list[str]) -> None:
         # A pip that was killed leaves packages that no later pip can mend; one that fails does not.
@@ -104,7 +125,8 @@ class Environment:
 
     def _stamp_for(self, extra: str) -> dict[str, str]:
         digest = hashlib.sha256((self.root / "pyproject.toml").read_bytes()).hexdigest()
-        return {"root": str(self.root), "pyproject": digest, "extra": extra}
+        stamp = {"root": str(self.root), "pyproject": digest, "extra": extra}
+        return {**stamp, "spark": self.spark} if self.spark else stamp
 
     def _read_stamp(self) -> dict[str, str]:
         """Empty if there is none that can be read: then everything is installed again."""

@@ -7,23 +7,25 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from checks import STATIC, run_checks, tests
+from checks import STATIC, pytest, report, run_checks, run_suites
 from environment import DEMO, DEV, Environment
 from requirements import RequirementError, require_java, require_venv
 
 ROOT = Path(__file__).resolve().parent.parent
-
+SPARKS = ("4.0", "4.1", "4.2", "4.3")
 
 LISTING = """\
 Lakebed: Delta Lake for PySpark, written in Python.
 
-  ./run demo          set up .venv and show what a Lakebed table does
-  ./run test          set up .venv and run every check and test
-  ./run test PATH...  only pytest, with these arguments
-  ./run check         only the static checks: format, lint, types, layers
-  ./run tidy          repair formatting and what else ruff can repair
-  ./run bench NAME    run a benchmark; without a name, list them
-  ./run doctor        say whether this machine has what Lakebed needs"""
+  ./run demo              set up .venv and show a small lakehouse on local Spark
+  ./run demo --no-spark   the same without Spark and Java
+  ./run test              set up .venv and run every check and test
+  ./run test PATH...      only pytest, with these arguments
+  ./run test --spark 4.1  the tests of Spark, or others, on another Spark: 4.0, 4.1, 4.2, 4.3
+  ./run check             only the static checks: format, lint, types, layers
+  ./run tidy              repair formatting and what else ruff can repair
+  ./run bench NAME        run a benchmark; without a name, list them
+  ./run doctor            say whether this machine has what Lakebed needs"""
 
 
 def main(arguments: list[str]) -> int:
@@ -38,17 +40,27 @@ def main(arguments: list[str]) -> int:
 
 
 def demo(arguments: list[str]) -> int:
+    """With Spark: nobody should find out in a Java trace that there is no Java."""
+    if "--no-spark" not in arguments:
+        _require_java('To see it without Spark: "./run demo --no-spark"')
     script = str(ROOT / "examples" / "demo.py")
     return _environment(DEMO).run([script, *arguments], folder=Path.cwd())
 
 
 def test(arguments: list[str]) -> int:
-    static = () if arguments else STATIC
-    return run_checks(_environment(DEV), (*static, tests(arguments)))
+    spark, rest = _choice_of_spark(arguments)
+    if spark is not None:
+        _require_java()
+        return report(run_checks(_environment(DEV, spark), (pytest(rest or ["tests/spark"]),)))
+    if rest:
+        return report(run_checks(_environment(DEV), (pytest(rest),)))
+    _require_java()
+    environment = _environment(DEV)
+    return report([*run_checks(environment, STATIC), *run_suites(environment)])
 
 
 def check(_: list[str]) -> int:
-    return run_checks(_environment(DEV), STATIC)
+    return report(run_checks(_environment(DEV), STATIC))
 
 
 def tidy(_: list[str]) -> int:
@@ -84,12 +96,31 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
-def _environment(extra: str) -> Environment:
+def _choice_of_spark(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The version after `--spark`, if there is one, and the other arguments."""
+    if not arguments or arguments[0].partition("=")[0] != "--spark":
+        return None, arguments
+    _, equals, version = arguments[0].partition("=")
+    rest = arguments[1:]
+    if not equals:
+        version, rest = (rest[0], rest[1:]) if rest else ("", [])
+    if version not in SPARKS:
+        raise RequirementError(
+            f"Lakebed is not tested on Spark {version or '(no version given)'}.\n"
+            f"usage: ./run test --spark {{{','.join(SPARKS)}}} [PYTEST ARGUMENTS]"
+        )
+    return version, rest
+
+
+def _require_java(otherwise: str = "") -> None:
     try:
         require_java(os.environ)
     except RequirementError as error:
-        print(f"warning: {error}\n(Not needed for this command.)\n", file=sys.stderr)
-    environment = Environment(ROOT)
+        raise RequirementError(f"{error}\n{otherwise}".rstrip()) from error
+
+
+def _environment(extra: str, spark: str | None = None) -> Environment:
+    environment = Environment(ROOT, spark)
     environment.ensure(extra)
     return environment
 

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +60,19 @@ print("called in", pathlib.Path.cwd())
 print("with", sys.argv[1:])
 """
 
+# Stands for pytest, ruff and mypy: says how it was called, and fails if a test wants it to.
+TOOL = """\
+import os, pathlib, sys
+from importlib.metadata import PackageNotFoundError, version
+try:
+    spark = version("pyspark")
+except PackageNotFoundError:
+    spark = "none"
+name = pathlib.Path(__file__).stem
+print(name, sys.argv[1:], "Spark", spark, "workers", os.environ["PYSPARK_PYTHON"])
+sys.exit(os.environ.get("FAILS", "nothing") in " ".join([name, *sys.argv[1:]]))
+"""
+
 
 @dataclass
 class Machine:
@@ -93,6 +107,20 @@ class Machine:
 
     def java(self, version: str) -> None:
         self.command("java", f"echo 'openjdk version \"{version}\" 2024-01-16' >&2")
+
+    def offer(self, package: str, *versions: str) -> None:
+        """Makes pip find these versions of an empty package, and nothing else."""
+        folder = self.root / "packages"
+        folder.mkdir(exist_ok=True)
+        for version in versions:
+            info = f"{package}-{version}.dist-info"
+            with zipfile.ZipFile(folder / f"{package}-{version}-py3-none-any.whl", "w") as wheel:
+                about = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+                wheel.writestr(f"{info}/METADATA", about)
+                tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+                wheel.writestr(f"{info}/WHEEL", tags)
+                wheel.writestr(f"{info}/RECORD", "")
+        self.environ.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=folder.as_uri())
 
     def run(self, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -155,6 +183,8 @@ def _checkout(folder: Path) -> Machine:
     (root / "build_itself.py").write_text(BUILD_ITSELF)
     (root / "src" / "lakebed").mkdir(parents=True)
     (root / "src" / "lakebed" / "__init__.py").touch()
+    for tool in ("pytest", "ruff", "mypy"):
+        (root / "src" / f"{tool}.py").write_text(TOOL)
     (root / "examples").mkdir()
     (root / "examples" / "demo.py").write_text(DEMO)
     return Machine(root, _basic_commands(folder / "bin"))

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from conftest import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+
+import checks  # noqa: E402
+
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -156,12 +160,22 @@ def test_installs_again_when_pyproject_changed(used_machine: Machine) -> None:
     assert used_machine.installs == 1
 
 
-def test_without_java_the_demo_warns_and_runs(used_machine: Machine) -> None:
+def test_without_java_the_demo_says_what_to_install_and_what_runs_without(
+    machine: Machine,
+) -> None:
+    machine.python()
+    done = machine.run("demo")
+    assert done.returncode == 1
+    assert "Spark needs Java 17" in done.stderr
+    assert "./run demo --no-spark" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_java_the_demo_without_spark_runs(used_machine: Machine) -> None:
     (used_machine.bin / "java").unlink()
-    done = used_machine.run("demo")
-    assert done.returncode == 0
-    assert "warning: Spark needs Java 17" in done.stderr
-    assert "demo in" in done.stdout
+    done = used_machine.run("demo", "--no-spark")
+    assert done.returncode == 0, done.stderr
+    assert "with ['--no-spark']" in done.stdout
 
 
 def test_a_broken_environment_is_remade(used_machine: Machine) -> None:
@@ -212,6 +226,76 @@ def test_when_pip_fails_it_says_what_pip_needs_and_keeps_the_environment(
     assert "PIP_INDEX_URL" in done.stderr
     assert "run.py" not in done.stderr
     assert (used_machine.root / ".venv" / "bin" / "python").exists()
+
+
+# --- tests -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [(), ("--spark", "4.1")], ids=["all", "another Spark"])
+def test_without_java_the_tests_fail_with_advice_instead_of_being_skipped(
+    machine: Machine, arguments: tuple[str, ...]
+) -> None:
+    machine.python()
+    done = machine.run("test", *arguments)
+    assert done.returncode == 1
+    assert "openjdk-17-jre-headless" in done.stderr
+    assert not list(machine.root.glob(".venv*"))
+
+
+@pytest.mark.parametrize("version", ["3.5", "4", "4.1.1", "newest", ""])
+def test_a_spark_that_is_not_supported_is_refused_with_those_that_are(
+    ready_machine: Machine, version: str
+) -> None:
+    done = ready_machine.run("test", "--spark", version)
+    assert done.returncode == 1
+    assert "--spark {4.0,4.1,4.2,4.3}" in done.stderr
+    assert not list(ready_machine.root.glob(".venv*"))
+
+
+def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
+    ready_machine: Machine,
+) -> None:
+    ready_machine.offer("pyspark", "4.0.9", "4.1.0", "4.1.2", "4.2.0")
+    runs = [
+        ready_machine.run("test", "--spark", "4.1"),
+        ready_machine.run("test", "--spark=4.1", "tests/a b", "-k", "c"),
+    ]
+    assert [done.returncode for done in runs] == [0, 0], runs[0].stderr
+    python = ready_machine.root / ".venv-spark-4.1" / "bin" / "python"
+    assert f"pytest ['tests/spark'] Spark 4.1.2 workers {python}" in runs[0].stdout
+    assert "pytest ['tests/a b', '-k', 'c'] Spark 4.1.2" in runs[1].stdout
+    assert ready_machine.installs == 1
+    assert not (ready_machine.root / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("culprit", "failed"),
+    [
+        ("nothing", []),
+        ("ruff format", ["format"]),
+        ("--ignore=tests/spark", ["tests"]),
+        ("pytest -o", ["tests on Spark"]),
+    ],
+)
+def test_every_check_and_both_halves_of_the_tests_run_and_can_fail(
+    used_machine: Machine, culprit: str, failed: list[str]
+) -> None:
+    (used_machine.root / ".venv" / "bin" / "lint-imports").write_text("print('lint-imports')")
+    used_machine.stamp.write_text(used_machine.stamp.read_text().replace('"demo"', '"dev"'))
+    used_machine.environ["FAILS"] = culprit
+    done = used_machine.run("test")
+    assert done.returncode == bool(failed), done.stderr
+    assert re.findall(r"^FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == failed
+    passed = re.findall(r"^    ok  (.+?) {2,}", done.stdout, re.MULTILINE)
+    everything = [check.name for check in (*checks.STATIC, *checks.SUITES)]
+    assert passed == [name for name in everything if name not in failed]
+    assert len(re.findall("^pytest ", done.stdout, re.MULTILINE)) == 2
+
+
+def test_every_folder_of_tests_is_in_one_half_of_the_tests() -> None:
+    first, second = checks.SUITES
+    left_out = {argument.partition("=")[2] for argument in first.arguments if "=" in argument}
+    assert left_out == {argument for argument in second.arguments if (ROOT / argument).is_dir()}
 
 
 def test_the_continuous_integration_calls_the_same_command() -> None:
