@@ -19,7 +19,7 @@ from pyspark.sql.readwriter import DataFrameReader
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.jvm import Jvm
-from lakebed.spark.scan import scan
+from lakebed.spark.planes import plane_for
 from lakebed.storage import open_store
 
 
@@ -93,13 +93,9 @@ class ReadRequest:
         location, version, moment = self._when(spark, self._path(path))
         store = open_store(_as_url(location))
         snapshot = TableLog(store).snapshot(version, moment)
-        return scan(
-            Jvm.of(spark),
-            snapshot,
-            hadoop_root(location, store.url),
-            dict(self._other_options()),
-            is_time_travel=version is not None or moment is not None,
-        )
+        plane = plane_for(spark, store, hadoop_root(location, store.url))
+        is_time_travel = version is not None or moment is not None
+        return plane.scan(snapshot, dict(self._other_options()), is_time_travel=is_time_travel)
 
     def _path(self, given: Any) -> str:
         paths = given if isinstance(given, (list, tuple)) else [given or self.get("path")]
