@@ -6,6 +6,7 @@ is enabled too, and a new session is not.
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -16,8 +17,10 @@ from lakebed.sessions.reader import DeltaReader
 from lakebed.spark import failures
 from lakebed.spark import jvm as internals
 from lakebed.spark.jvm import Jvm
+from lakebed.spark.jvm_rules import install_rules
 
 ENABLED = "spark.lakebed.enabled"
+_LOG = logging.getLogger("lakebed")
 
 
 def session(name: str = "lakebed", *, master: str | None = None, **conf: Any) -> SparkSession:
@@ -47,6 +50,7 @@ def enable(spark: SparkSession) -> SparkSession:
     _install()
     Jvm.of(spark).start_callbacks()
     spark.conf.set(ENABLED, "true")
+    _install_rules(spark)
     return spark
 
 
@@ -66,6 +70,14 @@ def _install() -> None:
             internals.replace_reader(_reader)
             failures.install()
             _installed = True
+
+
+def _install_rules(spark: SparkSession) -> None:
+    """Without its rules a session answers the same, but slower."""
+    try:
+        install_rules(spark)
+    except Exception:  # noqa: BLE001 - Spark can do without
+        _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
 
 
 def _reader(spark: SparkSession) -> DeltaReader | None:

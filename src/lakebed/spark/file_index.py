@@ -6,6 +6,7 @@ One index stands for one version of a table, for as long as a plan refers to it.
 
 from __future__ import annotations
 
+import logging
 import threading
 import zlib
 from collections import OrderedDict
@@ -21,10 +22,13 @@ from lakebed.spark.file_status import encode_groups
 from lakebed.spark.filters import Filter, FilterReader
 from lakebed.spark.jvm import FILE_INDEX, JavaObject, Jvm
 from lakebed.spark.listing import Listing
+from lakebed.spark.metadata_only import Ask, answer
 from lakebed.spark.partitions import FileGroups
 from lakebed.spark.types import type_json
 from lakebed.spec.paths import encode_path
 from lakebed.spec.schema import StructField, StructType
+
+_LOG = logging.getLogger("lakebed")
 
 
 class DeltaFileIndex:
@@ -104,8 +108,19 @@ class DeltaFileIndex:
     def hashCode(self) -> int:
         return self._hash
 
+    def apply(self, request: str, partition_filters: JavaObject) -> JavaObject | None:
+        """A row with aggregates of all rows in the partitions; None if the log does not say.
+
+        Called by the rule of Lakebed in Spark's optimizer, which goes on without an answer.
+        """
+        try:
+            return self._aggregates(Ask.read(request), self._jvm.expressions(partition_filters))
+        except Exception:  # noqa: BLE001 - Spark can do without
+            _LOG.warning("an aggregate of %s is computed from its files", self.name, exc_info=True)
+            return None
+
     class Java:
-        implements = (FILE_INDEX,)
+        implements = (FILE_INDEX, "java.util.function.BiFunction")
 
     # --- building the answer ---
 
@@ -126,6 +141,17 @@ class DeltaFileIndex:
         answer = self._directories(chosen.groups)
         self._recent.put(key, answer, chosen.num_files)
         return answer
+
+    def _aggregates(self, asks: list[Ask], sources: Sequence[JavaObject]) -> JavaObject | None:
+        files = self.listing.all_places
+        if sources:
+            files = self.listing.choose(self.read_filters(sources), []).groups.order
+        answers = answer(self.listing, files, asks)
+        if answers is None:
+            return None
+        fields = [StructField(f"v{i}", each.data_type) for i, each in enumerate(answers)]
+        table = pa.table([each.value for each in answers], names=[field.name for field in fields])
+        return self._jvm.rows(table, type_json(StructType(tuple(fields))))
 
     def _directories(self, groups: FileGroups) -> JavaObject:
         if not len(groups):
