@@ -26,7 +26,7 @@ from lakebed.errors import (
     SchemaError,
     SchemaMismatchError,
 )
-from lakebed.expressions import Expression, evaluate, references
+from lakebed.expressions import Expression, conjunction, evaluate, references
 from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
 from lakebed.formats.deletion_vectors import GetRange, read_vector
 from lakebed.log.selection import select_files
@@ -38,14 +38,37 @@ from lakebed.spec.schema import VOID, StructField, StructType
 from lakebed.storage.store import Store
 
 _WORKERS = 4
+# Row groups are read together up to about this size, so that a large file need not fit in memory.
+_PIECE_BYTES = 64 * 1024 * 1024
 _DAMAGE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError)
+
+
+@dataclass(frozen=True)
+class ScannedTable:
+    """What reading the files of a version needs to know of it; can be pickled, if the store can."""
+
+    store: Store
+    version: int
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    mode: str
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> ScannedTable:
+        return cls(
+            snapshot.store,
+            snapshot.version,
+            snapshot.schema,
+            snapshot.partition_columns,
+            mapping_mode(snapshot.metadata.configuration),
+        )
 
 
 @dataclass(frozen=True)
 class ScanPlan:
     """What to read and what to give back. `read` holds also the columns that only `where` needs."""
 
-    snapshot: Snapshot
+    table: ScannedTable
     output: StructType
     read: StructType
     where: Expression | None
@@ -56,12 +79,8 @@ class ScanPlan:
         return to_arrow_schema(self.output)
 
     @cached_property
-    def mode(self) -> str:
-        return mapping_mode(self.snapshot.metadata.configuration)
-
-    @cached_property
     def partitions(self) -> frozenset[str]:
-        return frozenset(name.lower() for name in self.snapshot.partition_columns)
+        return frozenset(name.lower() for name in self.table.partition_columns)
 
     @cached_property
     def stored(self) -> StructType:
@@ -75,9 +94,16 @@ class ScanPlan:
 
 
 def plan_scan(
-    snapshot: Snapshot, columns: Sequence[str] | None = None, where: Expression | None = None
+    snapshot: Snapshot,
+    columns: Sequence[str] | None = None,
+    where: Expression | None = None,
+    *,
+    skip_by: Expression | None = None,
 ) -> ScanPlan:
-    """Choose columns and files; reads no data."""
+    """Choose columns and files; reads no data.
+
+    `skip_by` leaves files out in which no row meets it; what else does not meet it is given back.
+    """
     schema = snapshot.schema
     if not schema.fields:
         raise SchemaError(
@@ -88,7 +114,9 @@ def plan_scan(
     needed = {name.lower() for name in output.names}
     needed |= {path[0].lower() for path in (references(where) if where else ())}
     read = StructType(tuple(field for field in schema.fields if field.name.lower() in needed))
-    return ScanPlan(snapshot, output, read, where, select_files(snapshot, where).files)
+    conditions = [each for each in (where, skip_by) if each is not None]
+    files = select_files(snapshot, conjunction(conditions) if conditions else None).files
+    return ScanPlan(ScannedTable.of(snapshot), output, read, where, files)
 
 
 def read_batches(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
@@ -106,10 +134,16 @@ def read_batches(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
 
 def read_file(plan: ScanPlan, row: dict[str, Any]) -> pa.Table:
     """All rows of one logical file that the scan wants."""
-    table = _Reader(plan, row).read()
-    if plan.where is not None:
-        table = table.filter(evaluate(plan.where, table))
-    return table.select(list(plan.output.names))
+    pieces = list(read_pieces(plan, row))
+    return pa.concat_tables(pieces) if pieces else plan.schema.empty_table()
+
+
+def read_pieces(plan: ScanPlan, row: dict[str, Any]) -> Iterator[pa.Table]:
+    """The same, some row groups at a time."""
+    for table in _Reader(plan, row).read():
+        if plan.where is not None:
+            table = table.filter(evaluate(plan.where, table))
+        yield table.select(list(plan.output.names))
 
 
 class _Reader:
@@ -118,17 +152,15 @@ class _Reader:
     def __init__(self, plan: ScanPlan, row: dict[str, Any]) -> None:
         self._plan = plan
         self._row = row
-        self._store, self._path = plan.snapshot.store.resolve(row["path"])
+        self._store, self._path = plan.table.store.resolve(row["path"])
 
-    def read(self) -> pa.Table:
-        version = self._plan.snapshot.version
+    def read(self) -> Iterator[pa.Table]:
         try:
-            table = self._read_data()
-            vector = self._row.get("deletionVector")
-            return table if vector is None else self._without_deleted(table, vector)
+            yield from self._pieces()
         except ObjectNotFoundError as error:
             raise DataFileError(
-                f"version {version} needs this file, but it or its deletion vector is gone",
+                f"version {self._plan.table.version} needs this file, but it or its deletion "
+                "vector is gone",
                 file=self._name,
                 hint="VACUUM may have removed it; read a newer version or restore the file",
             ) from error
@@ -143,25 +175,33 @@ class _Reader:
                 hint="the file is damaged or no Parquet file: restore it, or read another version",
             ) from error
 
-    def _read_data(self) -> pa.Table:
+    def _pieces(self) -> Iterator[pa.Table]:
         source = self._store.open_input(self._path)
         remote = not self._store.cheap_probes
         with pq.ParquetFile(source, pre_buffer=remote, coerce_int96_timestamp_unit="us") as file:
-            count = file.metadata.num_rows
-            stored = self._stored_columns(file)
+            kept = self._kept_rows(file.metadata.num_rows)
+            start = 0
+            for groups, count in _piecewise(file.metadata):
+                table = self._table(file, groups, count)
+                yield table if kept is None else table.filter(kept.slice(start, count))
+                start += count
+
+    def _table(self, file: pq.ParquetFile, groups: list[int], count: int) -> pa.Table:
+        stored = self._stored_columns(file, groups)
         columns = [self._column(field, stored, count) for field in self._plan.read.fields]
         return pa.table(columns, schema=to_arrow_schema(self._plan.read))
 
-    def _stored_columns(self, file: pq.ParquetFile) -> pa.Table | None:
+    def _stored_columns(self, file: pq.ParquetFile, groups: list[int]) -> pa.Table | None:
         """The columns of the file that the scan needs, cast to the table's types."""
         plan = self._plan
-        wanted = physical_schema(plan.stored, plan.mode)
-        labelled = physical_names(file.schema_arrow, plan.snapshot.schema, plan.mode)
+        wanted = physical_schema(plan.stored, plan.table.mode)
+        labelled = physical_names(file.schema_arrow, plan.table.schema, plan.table.mode)
         places = [find(labelled, field.name) for field in wanted.fields]
         present = [place for place in places if place is not None]
         if not present:
             return None
-        table = file.read(columns=[file.schema_arrow.field(place).name for place in present])
+        names = [file.schema_arrow.field(place).name for place in present]
+        table = file.read_row_groups(groups, columns=names)
         arrays, names = [], []
         for place in present:
             column = table.column(file.schema_arrow.field(place).name)
@@ -187,14 +227,34 @@ class _Reader:
         text = pa.array([values.get(physical_name(field).lower())], pa.string())
         return pa.repeat(parse_column(text, field.data_type, column=field.name)[0], count)
 
-    def _without_deleted(self, table: pa.Table, vector: dict[str, Any]) -> pa.Table:
-        store = self._plan.snapshot.store
+    def _kept_rows(self, count: int) -> pa.BooleanArray | None:
+        """Which of the rows its deletion vector leaves; None without a vector."""
+        vector = self._row.get("deletionVector")
+        if vector is None:
+            return None
+        store = self._plan.table.store
         deleted = read_vector(DeletionVector.parse(vector), _opener(store), file=self._name)
-        return table.filter(deleted.keep_mask(table.num_rows))
+        return deleted.keep_mask(count)
 
     @property
     def _name(self) -> str:
         return f"{self._store.url.rstrip('/')}/{self._path}"
+
+
+def _piecewise(footer: pq.FileMetaData) -> Iterator[tuple[list[int], int]]:
+    """Row groups to read together, and how many rows they have."""
+    groups: list[int] = []
+    count = size = 0
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        if groups and size + group.total_byte_size > _PIECE_BYTES:
+            yield groups, count
+            groups, count, size = [], 0, 0
+        groups.append(number)
+        count += group.num_rows
+        size += group.total_byte_size
+    if groups:
+        yield groups, count
 
 
 def _pick(schema: StructType, columns: Sequence[str]) -> StructType:
