@@ -45,7 +45,12 @@ def to_arrow(frame: DataFrame, scratch: Path) -> pa.Table:
     if "variant" not in frame.schema.simpleString():
         return frame.toArrow()
     # PySpark's own way to Arrow stumbles over nulls in arrays of variants.
-    frame.write.parquet(str(scratch))
+    conf = frame.sparkSession.conf
+    conf.set("spark.sql.variant.writeShredding.enabled", "false")
+    try:
+        frame.write.parquet(str(scratch))
+    finally:
+        conf.unset("spark.sql.variant.writeShredding.enabled")
     return pq.read_table(scratch)
 
 

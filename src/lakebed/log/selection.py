@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.expressions import Expression, references, skip
+from lakebed.expressions.generated import GeneratedBounds
 from lakebed.formats.statistics import FileColumns
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.column_mapping import mapping_mode
@@ -34,7 +35,8 @@ def select_files(
     if predicate is None:
         return Selection(files, files.num_rows)
     columns = file_columns(snapshot, stats=not _needs_partitions_only(snapshot, predicate))
-    mask = skip(predicate, columns, snapshot.partition_columns)
+    completed = generated_bounds(snapshot).over(columns)
+    mask = skip(predicate, completed, snapshot.partition_columns)
     kept = files if pc.all(mask).as_py() else files.filter(mask)
     return Selection(kept, files.num_rows)
 
@@ -55,6 +57,10 @@ def file_columns(snapshot: Snapshot, *, stats: bool = True) -> FileColumns:
         )
         snapshot.file_columns[stats] = known
     return known
+
+
+def generated_bounds(snapshot: Snapshot) -> GeneratedBounds:
+    return GeneratedBounds(snapshot.schema, snapshot.partition_columns)
 
 
 def _needs_partitions_only(snapshot: Snapshot, predicate: Expression) -> bool:

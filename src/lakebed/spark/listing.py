@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import EvaluationError
-from lakebed.expressions import conjunction, skip
-from lakebed.log.selection import SCAN_FIELDS, file_columns
+from lakebed.expressions import FileColumnsProtocol, conjunction, skip
+from lakebed.expressions.generated import GeneratedBounds
+from lakebed.log.selection import SCAN_FIELDS, file_columns, generated_bounds
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.filters import Filter
 from lakebed.spark.jvm import Jvm
@@ -94,6 +95,8 @@ class Listing:
 
     def choose(self, partition_filters: Sequence[Filter], filters: Sequence[Filter]) -> Chosen:
         by_values = self.in_partitions(partition_filters)
+        if filters and self._generated:
+            by_values = pc.and_(by_values, self._in_generated_partitions(filters))
         kept = pc.and_(by_values, self.may_match(filters)) if filters else by_values
         groups = self.partitioning.group(self.all_places.filter(kept), self._vector_keys)
         matching = self.partitioning.matching(groups, partition_filters)
@@ -104,22 +107,34 @@ class Listing:
 
         This is only to hand it fewer groups: Lakebed knows but some of its expressions.
         """
-        return self._mask(filters)
+        return self._mask(filters, self._columns)
 
     def may_match(self, filters: Sequence[Filter]) -> pa.BooleanArray:
         """True for the files in which some row may meet all filters."""
-        return self._mask(filters)
+        return self._mask(filters, self._columns)
 
-    def _mask(self, filters: Sequence[Filter]) -> pa.BooleanArray:
+    def _in_generated_partitions(self, filters: Sequence[Filter]) -> pa.BooleanArray:
+        """The same by the partition columns that are generated from the columns of the filters."""
+        return self._mask(filters, self._generated.alone(file_columns(self.snapshot)))
+
+    def _mask(self, filters: Sequence[Filter], columns: FileColumnsProtocol) -> pa.BooleanArray:
         everything = pa.repeat(True, self.files.num_rows)
         if not filters:
             return everything
         condition = conjunction([each.expression for each in filters])
         try:
-            return skip(condition, file_columns(self.snapshot), self.snapshot.partition_columns)
+            return skip(condition, columns, self.snapshot.partition_columns)
         except EvaluationError:
             # Spark may evaluate the same expression without an error, or must report its own.
             return everything
+
+    @cached_property
+    def _generated(self) -> GeneratedBounds:
+        return generated_bounds(self.snapshot)
+
+    @cached_property
+    def _columns(self) -> FileColumnsProtocol:
+        return self._generated.over(file_columns(self.snapshot))
 
     def uris(self, places: pa.Int64Array) -> list[str]:
         """Hadoop's names of files: URIs whose characters are not escaped."""
