@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
 import zlib
-from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -50,6 +51,9 @@ class DeltaFileIndex:
         self._recent = _RecentAnswers()
         snapshot = listing.snapshot
         self.name = f"Delta[{snapshot.metadata.id} version {snapshot.version} at {listing.root}]"
+        if listing.only is not None:
+            # Some files are not the version: nothing may take one scan for the other.
+            self.name = f"{self.name} {uuid.uuid4()}"
         self._hash = zlib.crc32(self.name.encode()) & 0x7FFFFFFF
         _INDEXES[self.name] = self
 
@@ -70,11 +74,9 @@ class DeltaFileIndex:
 
     def listFiles(self, partition_filters: JavaObject, data_filters: JavaObject) -> JavaObject:
         with reported_to(self._jvm):
-            on_partitions = self._jvm.expressions(partition_filters)
-            others = self._jvm.expressions(data_filters)
-            texts = [self._jvm.to_json(each) for each in (*on_partitions, *others)]
-            key = (len(on_partitions), *texts)
-            return self._recent.get(key) or self._list(key, on_partitions, others, texts)
+            asked = (partition_filters, data_filters)
+            hashes = (partition_filters.hashCode(), data_filters.hashCode())
+            return self._recent.get(hashes, asked) or self._list(hashes, asked)
 
     def inputFiles(self) -> JavaObject:
         with reported_to(self._jvm):
@@ -128,25 +130,18 @@ class DeltaFileIndex:
     def _root_paths(self) -> JavaObject:
         return self._jvm.paths([self.listing.root])
 
-    def _list(
-        self,
-        key: tuple[object, ...],
-        on_partitions: Sequence[JavaObject],
-        others: Sequence[JavaObject],
-        texts: Sequence[str],
-    ) -> JavaObject:
-        filters = list(map(self._filter_reader.read, (*on_partitions, *others), texts))
-        split = len(on_partitions)
-        chosen = self.listing.choose(filters[:split], filters[split:])
+    def _list(self, hashes: tuple[int, int], asked: tuple[JavaObject, JavaObject]) -> JavaObject:
+        filters, others = (self.read_filters(self._jvm.expressions(each)) for each in asked)
+        chosen = self.listing.choose(filters, others)
         answer = self._directories(chosen.groups)
-        self._recent.put(key, answer, chosen.num_files)
+        if not any(self._jvm.holds_plan(each) for each in asked):
+            # A plan would hold this index, and this index the plan, forever.
+            self._recent.put(_Answer(hashes, asked, answer, chosen.num_files))
         return answer
 
     def _aggregates(self, asks: list[Ask], sources: Sequence[JavaObject]) -> JavaObject | None:
-        files = self.listing.all_places
-        if sources:
-            files = self.listing.choose(self.read_filters(sources), []).groups.order
-        answers = answer(self.listing, files, asks)
+        chosen = self.listing.choose(self.read_filters(sources), [])
+        answers = answer(self.listing, chosen.groups.order, asks)
         if answers is None:
             return None
         fields = [StructField(f"v{i}", each.data_type) for i, each in enumerate(answers)]
@@ -182,27 +177,38 @@ def find_index(name: str) -> DeltaFileIndex | None:
 _INDEXES: WeakValueDictionary[str, DeltaFileIndex] = WeakValueDictionary()
 
 
+@dataclass(frozen=True)
+class _Answer:
+    hashes: tuple[int, int]
+    asked: tuple[JavaObject, JavaObject]
+    answer: JavaObject
+    num_files: int
+
+
 class _RecentAnswers:
-    """The last few answers: Spark asks again whenever a DataFrame runs again."""
+    """The last few answers: Spark asks again whenever a DataFrame runs again.
+
+    Java compares the filters: their texts leave out the values of long lists, and time zones.
+    """
 
     _MOST_ANSWERS = 8
     _MOST_FILES = 100_000
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._answers: OrderedDict[tuple[object, ...], tuple[JavaObject, int]] = OrderedDict()
+        self._answers: list[_Answer] = []
 
-    def get(self, key: tuple[object, ...]) -> JavaObject | None:
-        with self._lock:
-            if key not in self._answers:
-                return None
-            self._answers.move_to_end(key)
-            return self._answers[key][0]
+    def get(
+        self, hashes: tuple[int, int], asked: tuple[JavaObject, JavaObject]
+    ) -> JavaObject | None:
+        for each in [each for each in self._answers if each.hashes == hashes]:
+            if all(one.equals(other) for one, other in zip(asked, each.asked, strict=True)):
+                return each.answer
+        return None
 
-    def put(self, key: tuple[object, ...], answer: JavaObject, num_files: int) -> None:
+    def put(self, answer: _Answer) -> None:
         with self._lock:
-            self._answers[key] = (answer, num_files)
-            while len(self._answers) > self._MOST_ANSWERS or (
-                sum(count for _, count in self._answers.values()) > self._MOST_FILES
-            ):
-                self._answers.popitem(last=False)
+            kept = [answer, *self._answers][: self._MOST_ANSWERS]
+            while kept and sum(each.num_files for each in kept) > self._MOST_FILES:
+                kept.pop()
+            self._answers = kept

@@ -64,6 +64,25 @@ class Jvm:
     def default_source(self) -> str:
         return str(self.session._jsparkSession.sessionState().conf().defaultDataSourceName())
 
+    def has_file_system(self, scheme: str) -> bool:
+        """Whether Hadoop has a connector for URIs of the scheme, and its classes are there."""
+        systems = self._class("org.apache.hadoop.fs.FileSystem")
+        try:
+            systems.getFileSystemClass(scheme, self._hadoop_settings())
+        except Py4JJavaError:
+            # No such scheme, or one whose classes are in a JAR that is not there.
+            return False
+        return True
+
+    def hadoop_settings(self, names: Sequence[str]) -> dict[str, str]:
+        """The values of those of the settings that the session has for Hadoop."""
+        settings = self._hadoop_settings()
+        found = {name: settings.get(name) for name in names}
+        return {name: str(value) for name, value in found.items() if value is not None}
+
+    def _hadoop_settings(self) -> JavaObject:
+        return self.session._jsparkSession.sessionState().newHadoopConf()
+
     # --- types and relations ---
 
     def data_type(self, text: str) -> JavaObject:
@@ -210,11 +229,10 @@ class Jvm:
         """The elements of a Scala sequence of Catalyst expressions."""
         return [expressions.apply(i) for i in range(expressions.length())]
 
-    def has_subquery(self, expression: JavaObject) -> bool:
-        """Whether its value is known only when the query runs."""
-        return bool(self._class(_SUBQUERY).hasSubquery(expression)) or "dynamicpruning" in (
-            expression.toString()
-        )
+    def holds_plan(self, expressions: JavaObject) -> bool:
+        """Whether some expression of the sequence has a value that another plan gives."""
+        text = str(expressions.toString()).lower()
+        return "subquery" in text or "dynamicpruning" in text
 
     def to_json(self, expression: JavaObject) -> str:
         """The whole tree as a list, parents first; `num-children` says how it hangs together."""
@@ -504,7 +522,6 @@ def causes(error: JavaObject) -> list[JavaObject]:
 
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
-_SUBQUERY = f"{_EXPRESSIONS}.SubqueryExpression"
 _DIRECTORY = "org.apache.spark.sql.execution.datasources.PartitionDirectory"
 _ROW = "org.apache.spark.sql.catalyst.InternalRow"
 _ROW_ARRAY = f"[L{_ROW};"
