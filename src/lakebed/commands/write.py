@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from lakebed.arrow.write import HANDLED_FEATURES, FileLayout, Written
 from lakebed.commands.rows import Rows
@@ -25,12 +25,13 @@ from lakebed.errors import (
 )
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Action, Txn
+from lakebed.spec.actions import Action, Add, Remove, Txn
 from lakebed.spec.column_metadata import identity
 from lakebed.spec.schema import schema_to_json
 from lakebed.transaction import Committed, Operation, Transaction
 
 _ATTEMPTS = 20
+File = TypeVar("File", Add, Remove)
 
 
 def write_table(
@@ -88,8 +89,9 @@ class _Write:
             marked = replace(target.metadata, schema_string=schema_to_json(written.schema))
             target = replace(target, metadata=marked)
         replaced = self._replaced(transaction, written, layout)
-        transaction.stage(*self._changes(target), *replaced.removes)
-        transaction.stage(*replaced.adds, *written.adds)
+        removes = self._marked(replaced.removes)
+        adds = self._marked([*replaced.adds, *written.adds])
+        transaction.stage(*self._changes(target), *removes, *adds)
         transaction.metrics(_metrics(written, replaced))
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
@@ -124,6 +126,12 @@ class _Write:
             return Replaced()
         overwrite = Replacing(self._snapshot, transaction, self._options, self._rows, layout)
         return overwrite.replace(written.adds)
+
+    def _marked(self, files: list[File]) -> list[File]:
+        """A write that only arranges the rows anew says so to those who follow the changes."""
+        if self._options.data_change:
+            return files
+        return [replace(file, data_change=False) for file in files]
 
     def _changes(self, target: Target) -> list[Action]:
         snapshot = self._snapshot

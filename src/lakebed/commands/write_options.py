@@ -56,6 +56,9 @@ class WriteOptions:
     replace_where: str | None = None
     partition_overwrite: PartitionOverwrite = "static"
     check_replaced: bool = True
+    replace_data_columns: bool = True
+    default_properties: Mapping[str, str] = field(default_factory=dict)
+    data_change: bool = True
 
     def __post_init__(self) -> None:
         _check_mode(self)
@@ -83,7 +86,7 @@ class WriteOptions:
 
     @classmethod
     def of(cls, keywords: WriteKeywords) -> WriteOptions:
-        known = {each.name for each in fields(cls)}
+        known = {each.name for each in fields(cls)} - _SESSION_ONLY
         for name in keywords:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
@@ -98,6 +101,10 @@ class WriteOptions:
             partition_by=tuple(partitions) if isinstance(partitions, Sequence) else partitions,
             **rest,  # type: ignore[arg-type]
         )
+
+
+# What only a session of Spark asks for.
+_SESSION_ONLY = {"check_replaced", "replace_data_columns", "default_properties", "data_change"}
 
 
 def _check_mode(options: WriteOptions) -> None:

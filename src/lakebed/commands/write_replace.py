@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakebed.arrow.write import FileLayout
 from lakebed.commands.rows import Rows
 from lakebed.commands.write_options import WriteOptions
-from lakebed.errors import PredicateError, UnsupportedFeatureError
+from lakebed.errors import InvalidArgumentError, PredicateError, UnsupportedFeatureError
 from lakebed.expressions import (
     And,
     Column,
@@ -81,6 +81,7 @@ class Replacing:
             self.transaction.read_files(predicate, chosen)
         if predicate is not None and self._is_about_partitions(predicate):
             return Replaced(_removes(chosen))
+        self._check_data_columns(sql)
         if not chosen.num_rows:
             return Replaced()
         self._check_rewrite()
@@ -97,6 +98,14 @@ class Replacing:
     def _is_about_partitions(self, predicate: Expression) -> bool:
         partitions = {name.lower() for name in self.snapshot.partition_columns}
         return all(path[0].lower() in partitions for path in references(predicate))
+
+    def _check_data_columns(self, sql: str) -> None:
+        if not self.options.replace_data_columns:
+            raise InvalidArgumentError(
+                f"replaceWhere {sql!r} is not about partition columns alone, and "
+                "spark.databricks.delta.replaceWhere.dataColumns.enabled is false",
+                hint=f"the table is partitioned by {list(self.snapshot.partition_columns)}",
+            )
 
     def _check_rewrite(self) -> None:
         """Rows that stay get new files, which these features want to hear more about."""

@@ -54,7 +54,7 @@ def new_table(schema: StructType, options: WriteOptions) -> Target:
         )
     validate(schema)
     columns = _partition_columns(schema, options.partition_by or ())
-    configuration = validated(options.properties)
+    configuration = validated({**options.default_properties, **options.properties})
     protocol = protocol_for(schema, columns, configuration)
     configuration = without_protocol_properties(configuration)
     check_together(configuration)

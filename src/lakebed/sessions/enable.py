@@ -10,14 +10,17 @@ import logging
 import threading
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.reader import DeltaReader
+from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
 from lakebed.spark import jvm as internals
 from lakebed.spark.jvm import Jvm
 from lakebed.spark.jvm_rules import install_rules
+from lakebed.spark.jvm_write import replace_writer
 
 ENABLED = "spark.lakebed.enabled"
 _LOG = logging.getLogger("lakebed")
@@ -68,6 +71,7 @@ def _install() -> None:
     with _lock:
         if not _installed:
             internals.replace_reader(_reader)
+            replace_writer(_writer)
             failures.install()
             _installed = True
 
@@ -82,6 +86,12 @@ def _install_rules(spark: SparkSession) -> None:
 
 def _reader(spark: SparkSession) -> DeltaReader | None:
     return DeltaReader(spark) if is_enabled(spark) else None
+
+
+def _writer(frame: DataFrame) -> Any | None:
+    if not is_enabled(frame.sparkSession):
+        return None
+    return writer_class(DataFrameWriter)(frame)
 
 
 def _setting(key: str) -> str:

@@ -2,7 +2,7 @@
 
 An error in a callback becomes a plain Java exception that carries a number; when Spark hands that
 exception to the user's thread, the number leads back to the Lakebed error itself. Errors of Spark's
-readers on files of a table become Lakebed errors too.
+readers on files of a table become Lakebed errors too, and those of Python workers arrive as data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from itertools import count
 
 from lakebed.errors import DataFileError, LakebedError
 from lakebed.spark import jvm as internals
+from lakebed.spark.carried_errors import find_carried
 from lakebed.spark.jvm import JavaObject, Jvm
+from lakebed.spark.rule_errors import broken_rule
 
 
 @contextmanager
@@ -55,9 +57,15 @@ def convert(error: JavaObject) -> LakebedError | None:
     """The Lakebed error behind or instead of a Java exception."""
     for each in internals.causes(error):
         message = each.getMessage() or ""
+        carried = find_carried(message)
+        if carried is not None:
+            return carried
         found = _NUMBER.search(message)
         if found is not None and int(found[1]) in _errors:
             return _errors[int(found[1])]
+        broken = broken_rule(message)
+        if broken is not None:
+            return broken
         file = _missing_file(message)
         if file is not None:
             return _gone(file)

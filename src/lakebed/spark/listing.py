@@ -38,9 +38,12 @@ class Chosen:
 class Listing:
     """The files of one snapshot, as columns."""
 
-    def __init__(self, jvm: Jvm, snapshot: Snapshot, root: str) -> None:
+    def __init__(
+        self, jvm: Jvm, snapshot: Snapshot, root: str, only: Sequence[str] | None = None
+    ) -> None:
         self.snapshot = snapshot
         self.root = root
+        self.only = only
         self._jvm = jvm
 
     @cached_property
@@ -98,6 +101,9 @@ class Listing:
         if filters and self._generated:
             by_values = pc.and_(by_values, self._in_generated_partitions(filters))
         kept = pc.and_(by_values, self.may_match(filters)) if filters else by_values
+        if self.only is not None:
+            chosen = pa.array(self.only, pa.string())
+            kept = pc.and_(kept, pc.is_in(self.files.column("path").combine_chunks(), chosen))
         groups = self.partitioning.group(self.all_places.filter(kept), self._vector_keys)
         matching = self.partitioning.matching(groups, partition_filters)
         return Chosen(matching, self.files.num_rows, int(pc.sum(by_values).as_py() or 0))

@@ -99,7 +99,7 @@ class _KnownRows:
     # --- statistics ---
 
     def _count_values(self, field: StructField) -> Answer | None:
-        """The rows with a value. With deleted rows, nulls are known only if none or all are null."""
+        """The rows with a value; after a deletion they are known only if no row or each is null."""
         # Of arrays and maps, some writers count the nulls of the elements.
         nulls = self._nulls(field) if may_have_bounds(field.data_type) else None
         if nulls is None:
@@ -145,7 +145,7 @@ _FIRST_GREGORIAN = pa.scalar(date(1582, 10, 15), pa.date32())
 
 
 def _holds(mask: pa.BooleanArray) -> bool:
-    return bool(pc.all(mask.fill_null(False)).as_py())
+    return bool(pc.all(mask.fill_null(False), min_count=0).as_py())
 
 
 def _count(rows: pa.Int64Array) -> Answer:

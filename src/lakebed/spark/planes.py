@@ -7,78 +7,47 @@ pyarrow: slower, with the same results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from pyspark.sql import SparkSession
 
-from pyspark.sql import DataFrame, SparkSession
-
-from lakebed.arrow.write import FileLayout
 from lakebed.errors import InvalidArgumentError
-from lakebed.log.snapshot import Snapshot
-from lakebed.spark.jvm import Jvm, is_classic
-from lakebed.spark.scan import scan
-from lakebed.spec.actions import Add
+from lakebed.spark.functions import is_connect
+from lakebed.spark.plane import Plane
 from lakebed.storage.store import Store
 
 SETTING = "spark.lakebed.dataPlane"
 """auto, native or workers."""
 
 
-@dataclass(frozen=True)
-class FileSettings:
-    """What a single write may ask of the files it makes."""
-
-    max_rows_per_file: int | None = None
-    compression: str | None = None
-
-
-class Plane(Protocol):
-    """Reads and writes the files of one table."""
-
-    def scan(
-        self, snapshot: Snapshot, options: Mapping[str, str], *, is_time_travel: bool = False
-    ) -> DataFrame:
-        """The rows of a snapshot, with the table's columns."""
-        ...
-
-    def write_files(
-        self, frame: DataFrame, layout: FileLayout, settings: FileSettings
-    ) -> list[Add]:
-        """Writes all rows; the frame has the columns of the table, in its order and types.
-
-        Every rule of the table holds for the rows already. Nothing is visible before a commit.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class NativePlane:
-    """Spark's own reader and writer. `root` is the folder of the table as Hadoop knows it."""
-
-    session: SparkSession
-    store: Store
-    root: str
-
-    def scan(
-        self, snapshot: Snapshot, options: Mapping[str, str], *, is_time_travel: bool = False
-    ) -> DataFrame:
-        jvm = Jvm.of(self.session)
-        return scan(jvm, snapshot, self.root, options, is_time_travel=is_time_travel)
-
-    def write_files(
-        self, frame: DataFrame, layout: FileLayout, settings: FileSettings
-    ) -> list[Add]:
-        raise NotImplementedError
-
-
 def plane_for(session: SparkSession, store: Store, root: str) -> Plane:
     """The plane for the table in a store. `root` is its folder as Hadoop would name it."""
+    # Late, because each plane needs what the other has not: py4j is no part of a Connect client.
+    if _is_native(session, root):
+        from lakebed.spark.native import NativePlane
+
+        return NativePlane(session, store, root)
+    from lakebed.spark.workers.plane import WorkersPlane
+
+    return WorkersPlane(session, store)
+
+
+def _is_native(session: SparkSession, root: str) -> bool:
     chosen = session.conf.get(SETTING, "auto")
     if chosen not in ("auto", "native", "workers"):
         raise InvalidArgumentError(
             f"{SETTING} is {chosen!r}", hint="set it to auto, native or workers"
         )
-    if not is_classic(session):
-        raise InvalidArgumentError("no plane for this session")
-    return NativePlane(session, store, root)
+    if is_connect(session):
+        if chosen == "native":
+            raise InvalidArgumentError(
+                f"{SETTING} is native, but a Spark Connect session has no JVM at hand",
+                hint="set it to auto: Python workers then read and write",
+            )
+        return False
+    return chosen == "native" or (chosen == "auto" and _has_connector(session, root))
+
+
+def _has_connector(session: SparkSession, root: str) -> bool:
+    from lakebed.spark.jvm import Jvm
+
+    scheme = root.partition("://")[0]
+    return scheme == "file" or Jvm.of(session).has_file_system(scheme)

@@ -55,7 +55,7 @@ def _converted(value: Column, shown: DataType, stored: DataType) -> Column:
         inner = (shown.element_type, stored.element_type)
         return F.transform(value, lambda element: _converted(element, *inner))
     # By position, in one step for all elements.
-    return value.cast(_spark_type(shown))
+    return value.cast(spark_type(shown))
 
 
 def _converted_struct(value: Column, shown: StructType, stored: StructType) -> Column:
@@ -78,7 +78,7 @@ def _field(value: Column, shown: StructField, stored: StructField | None) -> Col
 
 
 def _null(shown: StructField) -> Column:
-    return F.lit(None).cast(_spark_type(shown.data_type))
+    return F.lit(None).cast(spark_type(shown.data_type))
 
 
 def _pairs(shown: StructType, stored: StructType) -> list[tuple[StructField, StructField | None]]:
@@ -106,7 +106,7 @@ def _has_void(data_type: DataType) -> bool:
     return any(each == VOID for each in walk_types(data_type))
 
 
-def _spark_type(data_type: DataType) -> SparkDataType:
+def spark_type(data_type: DataType) -> SparkDataType:
     holder = StructType((StructField("value", data_type),))
     return SparkStructType.fromJson(holder.to_json()).fields[0].dataType
 

@@ -7,7 +7,7 @@ projection of native expressions is on top of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -39,12 +39,16 @@ def scan(
     options: Mapping[str, str] | None = None,
     *,
     is_time_travel: bool = False,
+    only: Sequence[str] | None = None,
 ) -> DataFrame:
-    """The rows of a snapshot. `root` is the folder of the table as Hadoop knows it."""
+    """The rows of a snapshot. `root` is the folder of the table as Hadoop knows it.
+
+    `only` restricts it to some of its files, by their paths in the log.
+    """
     jvm.start_callbacks()
     failures.install()
     failures.serve(root)
-    listing = Listing(jvm, snapshot, root)
+    listing = Listing(jvm, snapshot, root, only)
     stored = stored_schema(snapshot.schema, listing.mode)
     settings = {**(options or {}), **_reader_options(listing.mode)}
     columns = logical_columns(snapshot.schema, listing.mode)

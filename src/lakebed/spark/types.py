@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import orjson
+from pyspark.sql import DataFrame
 
-from lakebed.spec.column_mapping import column_id, physical_name
-from lakebed.spec.column_metadata import CURRENT_DEFAULT, EXISTS_DEFAULT
+from lakebed.spec.column_mapping import column_id, physical_name, strip
+from lakebed.spec.column_metadata import COLLATIONS, CURRENT_DEFAULT, EXISTS_DEFAULT
 from lakebed.spec.schema import (
+    CHAR_VARCHAR,
     LONG,
     VOID,
     ArrayType,
@@ -19,6 +21,8 @@ from lakebed.spec.schema import (
     PrimitiveType,
     StructField,
     StructType,
+    as_nullable,
+    parse_schema,
     transform,
 )
 from lakebed.spec.type_widening import type_changes
@@ -28,6 +32,15 @@ PARQUET_FIELD_ID = "parquet.field.id"
 
 def type_json(data_type: DataType) -> str:
     return orjson.dumps(data_type.to_json()).decode()
+
+
+def incoming_schema(frame: DataFrame) -> StructType:
+    """The schema of a DataFrame as that of a table: without what only this query means by it.
+
+    As in delta-spark everything may be null: what a query cannot give, a later one may.
+    """
+    schema = as_nullable(parse_schema(frame.schema.json()))
+    return strip(transform(schema, lambda _, field: _without_query_marks(field)))
 
 
 def visible_schema(schema: StructType) -> StructType:
@@ -56,6 +69,16 @@ def has_data(data_type: DataType) -> bool:
 def _visible(field: StructField) -> StructField:
     kept = {key: value for key, value in field.metadata.items() if not _is_internal(key)}
     return replace(field, metadata=kept)
+
+
+def _without_query_marks(field: StructField) -> StructField:
+    kept = {key: value for key, value in field.metadata.items() if _is_lasting(key)}
+    return replace(field, metadata=kept)
+
+
+def _is_lasting(key: str) -> bool:
+    is_mark = key.startswith("__") and key not in (CHAR_VARCHAR, COLLATIONS)
+    return not is_mark and not key.startswith("parquet.field.")
 
 
 def _is_internal(key: str) -> bool:

@@ -1,0 +1,41 @@
+"""Where a table is: the path that a user gave, for Lakebed's stores and for Hadoop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+
+from lakebed.spark.store_options import storage_options
+from lakebed.storage import open_store
+from lakebed.storage.store import Store
+
+
+def open_location(
+    session: SparkSession, path: str, options: Mapping[str, str]
+) -> tuple[Store, str]:
+    """The store of a table, and the folder as Hadoop names it."""
+    url = _as_url(path)
+    store = open_store(url, storage_options(session, url, options) or None)
+    return store, hadoop_root(path, store.url)
+
+
+def hadoop_root(location: str, url: str) -> str:
+    """The folder of the table for Hadoop: a URI whose characters are not escaped.
+
+    The scheme stays as the user gave it: Hadoop knows s3a where others say s3.
+    """
+    scheme, _, rest = url.partition("://")
+    given = _SCHEME.match(location)
+    chosen = given[1] if given else scheme
+    return f"{chosen}://{unquote(rest, errors='surrogateescape')}".rstrip("/")
+
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
+
+
+def _as_url(location: str) -> str:
+    """Spark takes paths letter by letter; in a URL a percent sign would begin an escape."""
+    return location.replace("%", "%25") if _SCHEME.match(location) else location

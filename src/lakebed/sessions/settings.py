@@ -1,0 +1,94 @@
+"""The settings of a session that Delta users know, and what Lakebed makes of them.
+
+`HONOURED` lists them all; docs/spark.md shows the same list. Others that begin with
+`spark.databricks.delta.` are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from lakebed.errors import InvalidArgumentError
+
+_DELTA = "spark.databricks.delta."
+DEFAULTS = f"{_DELTA}properties.defaults."
+AUTO_MERGE = f"{_DELTA}schema.autoMerge.enabled"
+USER_METADATA = f"{_DELTA}commitInfo.userMetadata"
+OPTIMIZE_WRITE = f"{_DELTA}optimizeWrite.enabled"
+DYNAMIC_OVERWRITE = f"{_DELTA}dynamicPartitionOverwrite.enabled"
+CHECK_REPLACED = f"{_DELTA}replaceWhere.constraintCheck.enabled"
+REPLACE_DATA_COLUMNS = f"{_DELTA}replaceWhere.dataColumns.enabled"
+COLLECT_STATS = f"{_DELTA}stats.collect"
+TXN_APP_ID = f"{_DELTA}write.txnAppId"
+TXN_VERSION = f"{_DELTA}write.txnVersion"
+TXN_RESET = f"{_DELTA}write.txnVersion.autoReset.enabled"
+PARTITION_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
+MAX_RECORDS = "spark.sql.files.maxRecordsPerFile"
+COMPRESSION = "spark.sql.parquet.compression.codec"
+
+HONOURED: Mapping[str, str] = {
+    f"{DEFAULTS}*": "properties of new tables: `...defaults.appendOnly` is `delta.appendOnly`",
+    AUTO_MERGE: "every write merges schemas, as with the option `mergeSchema`",
+    USER_METADATA: "what commits carry, unless a write has the option `userMetadata`",
+    OPTIMIZE_WRITE: "rows are brought together before they are written, as with `optimizeWrite`",
+    DYNAMIC_OVERWRITE: "false: overwrites replace the whole table, whatever the overwrite mode",
+    CHECK_REPLACED: "false: new rows need not meet `replaceWhere`",
+    REPLACE_DATA_COLUMNS: "false: `replaceWhere` takes partition columns alone",
+    COLLECT_STATS: "false: new files have no statistics",
+    TXN_APP_ID: "the application of idempotent writes, with the next one",
+    TXN_VERSION: "the version of the next idempotent write",
+    TXN_RESET: "true: the version is unset after a write",
+    PARTITION_OVERWRITE: "dynamic: overwrites replace the partitions that have new rows",
+    MAX_RECORDS: "the most rows of a file, as with the option `maxRecordsPerFile`",
+    COMPRESSION: "the codec of data files, unless the table or the write asks for another",
+    f"{_DELTA}optimizeMetadataQuery.enabled": "false: count, min and max always read the files",
+}
+"""By name: what the setting does."""
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """The settings of a session that matter to a write, as they are now."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, session: SparkSession) -> SessionSettings:
+        return cls(dict(session.conf.getAll))
+
+    def text(self, key: str) -> str | None:
+        return self.values.get(key)
+
+    def flag(self, key: str, default: bool) -> bool:
+        found = self.flag_or_none(key)
+        return default if found is None else found
+
+    def flag_or_none(self, key: str) -> bool | None:
+        text = self.values.get(key)
+        return None if text is None else parse_flag(key, text)
+
+    @property
+    def default_properties(self) -> dict[str, str]:
+        """The properties that new tables get."""
+        return {
+            f"delta.{key[len(DEFAULTS) :]}": value
+            for key, value in self.values.items()
+            if key.startswith(DEFAULTS)
+        }
+
+
+def parse_flag(name: str, text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise InvalidArgumentError(f"{name} is {text!r}", hint="set it to true or false")
+    return lowered == "true"
+
+
+def parse_number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidArgumentError(f"{name} is {text!r}", hint="give a whole number") from error

@@ -1,0 +1,60 @@
+"""Every internal of Spark Connect's Python client that Lakebed touches, as `jvm` has the others.
+
+Imported only where a session is one of Spark Connect: the client needs packages that a classic
+application may not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql.connect.client import core
+from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from lakebed.errors import LakebedError
+from lakebed.spark.carried_errors import find_carried
+from lakebed.spark.rule_errors import broken_rule
+
+
+def replace_reader(make: Callable[[Any], Any | None]) -> None:
+    """Makes `SparkSession.read` give what `make` gives, or Spark's own reader if that is None."""
+    original = SparkSession.read.fget
+
+    def read(self: Any) -> Any:
+        made = make(self)
+        return original(self) if made is None else made
+
+    read.__doc__ = original.__doc__
+    SparkSession.read = property(read)
+
+
+def replace_writer(make: Callable[[Any], Any | None]) -> None:
+    """The same for `DataFrame.write`."""
+    original = DataFrame.write.fget
+
+    def write(self: Any) -> Any:
+        made = make(self)
+        return original(self) if made is None else made
+
+    write.__doc__ = original.__doc__
+    DataFrame.write = property(write)
+
+
+def convert_errors() -> None:
+    """Raises the error that a worker sent instead of the exception that has it in its message."""
+    original = core.convert_exception
+
+    def convert_exception(info: Any, message: str, details: Any, *more: Any, **named: Any) -> Any:
+        found = _carried(message, details)
+        return original(info, message, details, *more, **named) if found is None else found
+
+    core.convert_exception = convert_exception
+
+
+def _carried(message: str, details: Any) -> LakebedError | None:
+    """The message may be cut; the details have those of all causes whole."""
+    texts = [message, *(each.message for each in (details.errors if details is not None else ()))]
+    found = (find_carried(text) or broken_rule(text) for text in texts)
+    return next((each for each in found if each is not None), None)

@@ -1,0 +1,143 @@
+"""The rows of a write that are a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import orjson
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lakebed.arrow.table_rows import TableRows
+from lakebed.arrow.write import FileLayout, Written
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.functions import functions_of, is_connect
+from lakebed.spark.plane import FileSettings, Plane
+from lakebed.spark.projection import quote
+from lakebed.spark.rows import conform, draws_identity, prepare_frame
+from lakebed.spark.types import incoming_schema
+from lakebed.spec.actions import Add
+from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.column_metadata import identity, with_identity
+from lakebed.spec.properties import TableProperties
+from lakebed.spec.schema import (
+    VARIANT,
+    VOID,
+    DataType,
+    StructField,
+    StructType,
+    UserDefinedType,
+    walk,
+    walk_types,
+)
+from lakebed.spec.stats import MAX_VALUES, MIN_VALUES, NUM_RECORDS
+from lakebed.storage.store import Store
+
+MOST_LOCAL_ROWS = 10_000
+"""As many rows that are in the plan itself are written without a Spark job."""
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """A DataFrame, and the plane that writes it. `optimize` None leaves it to the table."""
+
+    frame: DataFrame
+    plane: Plane
+    store: Store
+    settings: FileSettings = field(default_factory=FileSettings)
+    optimize: bool | None = None
+    collect_stats: bool = True
+    default_compression: str | None = None
+    understands_spark: ClassVar[bool] = True
+
+    @cached_property
+    def schema(self) -> StructType:
+        return incoming_schema(self.frame)
+
+    def write(self, layout: FileLayout, rule: str | None = None) -> Written:
+        """Makes the rows fit the table and writes them. `rule` must be true for each of them."""
+        local = None if rule is not None else self._local_rows(layout)
+        if local is not None:
+            limit = self.settings.max_rows_per_file
+            return TableRows(self.store, local, limit).write(layout)
+        drawn = draws_identity(self.schema, layout.schema)
+        numbering = self.plane.num_partitions(self.frame) if drawn else None
+        rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
+        if not drawn:
+            rows = self._balanced(rows, layout)
+        settings = replace(self._settings(layout), fixed_partitions=numbering is not None)
+        return self._written(self.plane.write_files(rows, layout, settings), layout.schema)
+
+    def keep(
+        self, snapshot: Snapshot, files: pa.Table, where: str, layout: FileLayout
+    ) -> list[Add]:
+        """Writes again the rows of some files for which a SQL condition is not true."""
+        f = functions_of(self.frame)
+        paths = files.column("path").to_pylist()
+        rows = self.plane.scan(snapshot, {}, only=paths)
+        kept = rows.where(~f.coalesce(f.expr(where), f.lit(False)))
+        fitting = conform(kept, snapshot.schema, layout.schema)
+        return self.plane.write_files(fitting, layout, self._settings(layout))
+
+    def _settings(self, layout: FileLayout) -> FileSettings:
+        """The write decides on the codec, else the table, else the session."""
+        asked = layout.configuration.get(TableProperties.parquet_compression_codec.key)
+        codec = self.settings.compression or asked or self.default_compression
+        return replace(self.settings, compression=codec)
+
+    def _local_rows(self, layout: FileLayout) -> pa.Table | None:
+        """The rows, if they are in the plan and Arrow alone can make them fit the table."""
+        if is_connect(self.frame) or _needs_spark(self.schema, layout):
+            return None
+        from lakebed.spark.jvm_write import local_rows
+
+        return local_rows(self.frame, self.schema, MOST_LOCAL_ROWS)
+
+    def _balanced(self, rows: DataFrame, layout: FileLayout) -> DataFrame:
+        """Optimized writes: rows of one partition in few files of a good size."""
+        asked = layout.properties.optimize_write
+        wanted = bool(asked) if self.optimize is None else self.optimize
+        if not wanted:
+            return rows
+        f = functions_of(self.frame)
+        return rows.hint("rebalance", *[f.col(quote(name)) for name in layout.partition_columns])
+
+    def _written(self, adds: Sequence[Add], schema: StructType) -> Written:
+        stats = [orjson.loads(add.stats) for add in adds if add.stats]
+        count = sum(each[NUM_RECORDS] for each in stats)
+        fields = tuple(_advanced(each, stats) for each in schema.fields)
+        kept = list(adds) if self.collect_stats else [replace(add, stats=None) for add in adds]
+        return Written(kept, StructType(fields), count)
+
+
+def _advanced(field: StructField, stats: Iterable[dict[str, Any]]) -> StructField:
+    """An identity column after its values were written."""
+    marks = identity(field)
+    if marks is None:
+        return field
+    bounds, name = MAX_VALUES if marks.step > 0 else MIN_VALUES, physical_name(field)
+    moved = marks
+    for each in stats:
+        if name in each.get(bounds, {}):
+            moved = moved.advanced_to(each[bounds][name])
+    return field if moved == marks else with_identity(field, moved)
+
+
+def _needs_spark(given: StructType, layout: FileLayout) -> bool:
+    """Whether the table has rules or values that are expressions, or draws identity values."""
+    plain = not layout.properties.constraints and all(
+        not any(key.startswith(_EXPRESSIONS) for key in column.metadata)
+        for _, column in walk(layout.schema)
+    )
+    others = (each for column in given.fields for each in walk_types(column.data_type))
+    return not plain or any(not _is_arrow(each) for each in others)
+
+
+def _is_arrow(data_type: DataType) -> bool:
+    return data_type not in (VARIANT, VOID) and not isinstance(data_type, UserDefinedType)
+
+
+_EXPRESSIONS = ("delta.invariants", "delta.generationExpression", "delta.identity", "CURRENT_")

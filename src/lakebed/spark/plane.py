@@ -1,0 +1,54 @@
+"""What a data plane on Spark does: the port that both of them implement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from lakebed.arrow.write import FileLayout
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Add
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """What a single write may ask of the files it makes."""
+
+    max_rows_per_file: int | None = None
+    compression: str | None = None
+    fixed_partitions: bool = False
+    """Whether the number of partitions must be what `Plane.num_partitions` said."""
+
+
+class Plane(Protocol):
+    """Reads and writes the files of one table."""
+
+    def scan(
+        self,
+        snapshot: Snapshot,
+        options: Mapping[str, str],
+        *,
+        is_time_travel: bool = False,
+        only: Sequence[str] | None = None,
+    ) -> DataFrame:
+        """The rows of a snapshot, with the table's columns.
+
+        `only` restricts it to some of its files, by their paths in the log.
+        """
+        ...
+
+    def write_files(
+        self, frame: DataFrame, layout: FileLayout, settings: FileSettings
+    ) -> list[Add]:
+        """Writes all rows; the frame has the columns of the table, in its order and types.
+
+        Every rule of the table holds for the rows already. Nothing is visible before a commit.
+        """
+        ...
+
+    def num_partitions(self, frame: DataFrame) -> int | None:
+        """How many tasks will write the frame with `fixed_partitions`, if that can be known."""
+        ...

@@ -1,0 +1,59 @@
+"""The options of a read that both data planes take: `columns` and `where`.
+
+Workers read every column that a query does not need as well, since Spark does not tell a Python
+data source which ones it needs, and before Spark 4.1 it does not tell the filters either. These
+options say it by hand. On the native plane they change nothing but the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from lakebed.arrow.scan import pick_columns
+from lakebed.errors import InvalidArgumentError
+from lakebed.spec.schema import StructType
+
+COLUMNS = "columns"
+WHERE = "where"
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """`others` are the rest, under the names that the user gave."""
+
+    columns: tuple[str, ...] | None
+    where: str | None
+    others: Mapping[str, str]
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> ScanOptions:
+        known = {key.lower(): value for key, value in options.items()}
+        text = known.get(COLUMNS)
+        others = {k: v for k, v in options.items() if k.lower() not in (COLUMNS, WHERE)}
+        return cls(None if text is None else _names(text), known.get(WHERE), others)
+
+    @property
+    def columns_text(self) -> str:
+        """The names as `of` reads them."""
+        return orjson.dumps(self.columns).decode()
+
+    def picked(self, schema: StructType) -> StructType:
+        """The columns to give back, as the table spells them."""
+        return schema if self.columns is None else pick_columns(schema, self.columns)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """`id, price`, or a JSON list for names with commas in them."""
+    if not text.lstrip().startswith("["):
+        return tuple(name.strip() for name in text.split(",") if name.strip())
+    try:
+        names = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidArgumentError(
+            f"the option columns, {text!r}, is not a list of names",
+            hint='write id, price or ["id", "price"]',
+        ) from error
+    return tuple(names)

@@ -1,0 +1,1 @@
+"""The second data plane: Python workers with pyarrow and obstore."""

@@ -1,0 +1,115 @@
+"""The plane of Python workers: what it asks of Spark, from the client's side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType as SparkStructType
+
+from lakebed.arrow.write import FileLayout
+from lakebed.errors import InvalidArgumentError
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.functions import is_connect
+from lakebed.spark.plane import FileSettings
+from lakebed.spark.plane_options import COLUMNS, WHERE, ScanOptions
+from lakebed.spark.store_options import storage_options
+from lakebed.spark.types import visible_schema
+from lakebed.spark.workers import source
+from lakebed.spark.workers.write import COLUMN, WriteTask, added
+from lakebed.spec.actions import Add
+from lakebed.storage.store import Store
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(session: SparkSession) -> None:
+    """Makes `delta` known to Spark, so that every way to name a format leads to it."""
+    if vars(session).get(_REGISTERED) is None:
+        session.dataSource.register(source.DeltaSource)
+        if PUSHDOWN not in session.conf.getAll:
+            session.conf.set(PUSHDOWN, "true")
+        vars(session)[_REGISTERED] = True
+
+
+@dataclass(frozen=True)
+class WorkersPlane:
+    session: SparkSession
+    store: Store
+
+    def __post_init__(self) -> None:
+        if self.store.url.startswith("memory:"):
+            raise InvalidArgumentError(
+                f"{self.store.url} is in the memory of this process, where no worker reaches it",
+                hint="use lakebed.open and lakebed.write for it, or another store",
+            )
+
+    def scan(
+        self,
+        snapshot: Snapshot,
+        options: Mapping[str, str],
+        *,
+        is_time_travel: bool = False,  # noqa: ARG002 - a Python data source cannot say it
+        only: Sequence[str] | None = None,
+    ) -> DataFrame:
+        register(self.session)
+        asked = ScanOptions.of(options)
+        shown = visible_schema(asked.picked(snapshot.schema))
+        reader = _plain_reader(self.session).format(source.DeltaSource.name())
+        reader = reader.schema(SparkStructType.fromJson(shown.to_json()))
+        for key, value in self._source_options(snapshot, asked, options, only).items():
+            reader = reader.option(key, value)
+        return reader.load()
+
+    def write_files(
+        self, frame: DataFrame, layout: FileLayout, settings: FileSettings
+    ) -> list[Add]:
+        task = WriteTask.of(self.store, layout, settings)
+        rows = frame.mapInArrow(task, f"{COLUMN} string").collect()
+        return [added(row[0]) for row in rows]
+
+    def num_partitions(self, frame: DataFrame) -> int | None:  # noqa: ARG002 - nobody can tell
+        return None
+
+    def _source_options(
+        self,
+        snapshot: Snapshot,
+        asked: ScanOptions,
+        options: Mapping[str, str],
+        only: Sequence[str] | None,
+    ) -> dict[str, str]:
+        found = {
+            **storage_options(self.session, self.store.url, options),
+            source.URL: self.store.url,
+            source.VERSION: str(snapshot.version),
+            source.PUSH_FILTERS: self.session.conf.get(PUSHDOWN, "false"),
+        }
+        parallelism = _parallelism(self.session)
+        if parallelism is not None:
+            found[source.PARALLELISM] = parallelism
+        if asked.columns is not None:
+            found[COLUMNS] = asked.columns_text
+        if asked.where is not None:
+            found[WHERE] = asked.where
+        if only is not None:
+            found[source.ONLY] = "\n".join(only)
+        return found
+
+
+_REGISTERED = "_lakebed_source"
+
+
+def _plain_reader(session: SparkSession) -> Any:
+    """Spark's own reader; `session.read` would lead back here."""
+    kind = "connect.readwriter" if is_connect(session) else "readwriter"
+    return import_module(f"pyspark.sql.{kind}").DataFrameReader(session)
+
+
+def _parallelism(session: SparkSession) -> str | None:
+    chosen = session.conf.get("spark.sql.leafNodeDefaultParallelism", None)
+    if chosen is None and not is_connect(session):
+        return str(session.sparkContext.defaultParallelism)
+    return chosen

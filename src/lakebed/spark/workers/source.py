@@ -1,0 +1,152 @@
+"""The Python data source `delta`: tables for Spark without py4j or a Hadoop connector.
+
+Spark runs it in Python processes of its own: one makes the source and gives its schema, one plans
+the scan, and the tasks read. What one of them prints would break its protocol with Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType as SparkStructType
+
+from lakebed.arrow.scan import ScanPlan, plan_scan, read_pieces
+from lakebed.errors import InvalidArgumentError
+from lakebed.expressions import parse_predicate
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spark.carried_errors import carried
+from lakebed.spark.plane_options import ScanOptions
+from lakebed.spark.store_options import translated
+from lakebed.spark.types import visible_schema
+from lakebed.spark.workers.batches import spark_batches
+from lakebed.spark.workers.filters import skipping_condition
+from lakebed.spark.workers.tasks import balanced
+from lakebed.spec.schema import StructType, parse_schema
+from lakebed.storage import open_store
+from lakebed.storage.locations import parse_location
+from lakebed.storage.options import is_storage_option
+
+URL = "lakebed.url"
+"""The table as `Store.url` names it; a user gives `path` instead."""
+VERSION = "versionAsOf"
+TIMESTAMP = "timestampAsOf"
+ONLY = "lakebed.only"
+"""The paths of the files to read, one on a line: paths in a log have no line breaks."""
+PARALLELISM = "lakebed.parallelism"
+PUSH_FILTERS = "lakebed.pushFilters"
+
+
+class DeltaSource(DataSource):
+    """`spark.read.format("delta")` and `USING delta`, where nothing comes before it."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._request = ScanRequest({key.lower(): value for key, value in options.items()})
+
+    @classmethod
+    def name(cls) -> str:
+        return "delta"
+
+    def schema(self) -> SparkStructType:
+        with carried():
+            snapshot = self._request.snapshot()
+            # Spark keeps this object: the version that was looked at is the one that is read.
+            self._request = self._request.at(snapshot.version)
+            shown = visible_schema(self._request.options.picked(snapshot.schema))
+            return SparkStructType.fromJson(shown.to_json())
+
+    def reader(self, schema: SparkStructType) -> DataSourceReader:
+        shown = parse_schema(schema.json())
+        pushes = self._request.get(PUSH_FILTERS) != "false"
+        return (FilteringReader if pushes else Reader)(self._request, shown)
+
+
+@dataclass(frozen=True)
+class ScanRequest:
+    """The options of a read, under names in lower case, as Spark hands them to a source."""
+
+    raw: Mapping[str, str]
+
+    def get(self, key: str) -> str | None:
+        return self.raw.get(key.lower())
+
+    def at(self, version: int) -> ScanRequest:
+        kept = {key: value for key, value in self.raw.items() if key != TIMESTAMP.lower()}
+        return ScanRequest({**kept, VERSION.lower(): str(version)})
+
+    @property
+    def options(self) -> ScanOptions:
+        return ScanOptions.of(self.raw)
+
+    def snapshot(self) -> Snapshot:
+        version = self.get(VERSION)
+        url = self.get(URL) or self.get("path")
+        if url is None:
+            raise InvalidArgumentError("no path was given", hint="give the path of a Delta table")
+        log = TableLog(open_store(url, self._storage_options(url)))
+        return log.snapshot(None if version is None else int(version), self.get(TIMESTAMP))
+
+    def plan(self, filters: Sequence[Any] = ()) -> ScanPlan:
+        snapshot, options = self.snapshot(), self.options
+        where = None if options.where is None else parse_predicate(options.where, snapshot.schema)
+        skip_by = skipping_condition(filters, snapshot.schema)
+        plan = plan_scan(snapshot, options.columns, where, skip_by=skip_by)
+        only = self.get(ONLY)
+        return plan if only is None else _restricted(plan, only.split("\n"))
+
+    def _storage_options(self, url: str) -> dict[str, str]:
+        given = {key: value for key, value in self.raw.items() if is_storage_option(key)}
+        return {**translated(parse_location(url), self.raw), **given}
+
+
+class Task(InputPartition):
+    """Files that one task reads."""
+
+    def __init__(self, plan: ScanPlan) -> None:
+        self.plan = plan
+
+
+class Reader(DataSourceReader):
+    """Spark keeps a copy from before `partitions`: what a task needs is in its partition."""
+
+    def __init__(self, request: ScanRequest, schema: StructType) -> None:
+        self._request = request
+        self._schema = schema
+        self._filters: list[Any] = []
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with carried():
+            plan = self._request.plan(self._filters)
+            sizes = plan.files.column("size").to_pylist()
+            tasks = balanced(sizes, int(self._request.get(PARALLELISM) or _PARALLELISM))
+            return [Task(replace(plan, files=plan.files.take(each))) for each in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        if not isinstance(partition, Task):
+            # Spark makes a partition of its own where there is none.
+            return
+        with carried():
+            for row in partition.plan.files.to_pylist():
+                for table in read_pieces(partition.plan, row):
+                    yield from spark_batches(table, self._schema)
+
+
+class FilteringReader(Reader):
+    """For Spark 4.1 and newer, with filters switched on; Spark refuses it where they are off."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        self._filters = list(filters)
+        return filters
+
+
+_PARALLELISM = 8
+
+
+def _restricted(plan: ScanPlan, paths: Sequence[str]) -> ScanPlan:
+    wanted = set(paths)
+    mask = [path in wanted for path in plan.files.column("path").to_pylist()]
+    return replace(plan, files=plan.files.filter(mask))

@@ -1,0 +1,221 @@
+"""Writing DataFrames as data files of a table with Spark's own Parquet writer.
+
+PROTOCOL: Data Files, Partition Value Serialization, Writer Requirements for Column Mapping.
+The files go to a fresh folder of the table, each straight to its final name. A manifest names those
+of successful tasks, and their footers have the statistics. Nothing is visible before a commit.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakebed.arrow.write import FileLayout
+from lakebed.formats.footer_stats import collect
+from lakebed.spark.jvm import Jvm
+from lakebed.spark.jvm_write import MANIFEST, ParquetSink
+from lakebed.spark.plane import FileSettings
+from lakebed.spark.projection import quote, spark_type
+from lakebed.spark.types import PARQUET_FIELD_ID
+from lakebed.spec.actions import Add
+from lakebed.spec.column_mapping import column_id, physical_name
+from lakebed.spec.partition_values import parse_column, serialize_column
+from lakebed.spec.paths import DEFAULT_PARTITION, decode_path, encode_path, unescape_name
+from lakebed.spec.schema import (
+    BINARY,
+    ArrayType,
+    MapType,
+    StructField,
+    StructType,
+    transform,
+)
+from lakebed.storage.store import Store
+
+
+def write_files(
+    jvm: Jvm, store: Store, root: str, frame: DataFrame, layout: FileLayout, settings: FileSettings
+) -> list[Add]:
+    """Writes all rows; the frame has the columns of the table, in its order and types."""
+    folder = f"write-{uuid.uuid4()}"
+    names = _partition_names(layout)
+    sink = ParquetSink(jvm, _session_settings(settings))
+    columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
+    options = _options(settings)
+    sink.write(frame.select(*columns), f"{root}/{folder}", names, options)
+    files = _written(store, folder)
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
+        stats = list(pool.map(lambda file: _stats(store, layout, file), files))
+    values = _partition_values(files, layout)
+    adds = []
+    for file, text, partition in zip(files, stats, values, strict=True):
+        if text is None:
+            # Spark writes one file even for no rows at all, for its columns.
+            store.delete(file.path)
+        else:
+            path = encode_path(file.path)
+            adds.append(Add(path, partition, file.size, file.modified_ms, True, stats=text))
+    return adds
+
+
+def num_partitions(jvm: Jvm, frame: DataFrame) -> int:
+    """How many tasks will write the frame, if the settings have `fixed_partitions`."""
+    sink = ParquetSink(jvm, _session_settings(FileSettings(fixed_partitions=True)))
+    return sink.num_partitions(frame)
+
+
+# --- what Spark is asked to write ----------------------------------------------------------------
+
+
+def _session_settings(settings: FileSettings) -> dict[str, str]:
+    return _FIXED_PARTITIONS | _SESSION if settings.fixed_partitions else _SESSION
+
+
+def _options(settings: FileSettings) -> dict[str, str]:
+    # Partition values are texts in directory names; UTC makes those of timestamps plain.
+    options = {"timeZone": "UTC"}
+    codec = settings.compression
+    if codec is not None:
+        options["compression"] = _SPARK_CODECS.get(codec.lower(), codec.lower())
+    if settings.max_rows_per_file is not None:
+        options["maxRecordsPerFile"] = str(settings.max_rows_per_file)
+    return options
+
+
+def _stored_columns(layout: FileLayout) -> list[Column]:
+    """The columns of the files, under their physical names and ids."""
+    return [_stored_column(field, layout.mode) for field in layout.stored.fields]
+
+
+def _stored_column(field: StructField, mode: str) -> Column:
+    value = F.col(quote(field.name))
+    if mode == "none":
+        # Metadata of the DataFrame's columns would go into the footer.
+        return value.alias(field.name, metadata={})
+    physical = transform(StructType((field,)), lambda _, each: _physical(each)).fields[0]
+    if isinstance(field.data_type, StructType | ArrayType | MapType):
+        # By position, null structs stay null, and nested fields get their ids.
+        value = value.cast(spark_type(physical.data_type))
+    return value.alias(physical.name, metadata=dict(physical.metadata))
+
+
+def _physical(field: StructField) -> StructField:
+    metadata = {PARQUET_FIELD_ID: column_id(field)}
+    return StructField(physical_name(field), field.data_type, field.nullable, metadata)
+
+
+def _partition_names(layout: FileLayout) -> list[str]:
+    """The columns that Spark makes directories of; none of them goes into the files."""
+    if layout.keeps_partitions:
+        return [f"__lakebed_partition_{i}" for i in range(len(layout.partition_columns))]
+    return [physical_name(field) for field in _partition_fields(layout)]
+
+
+def _partition_keys(layout: FileLayout, names: Sequence[str]) -> list[Column]:
+    fields = _partition_fields(layout)
+    return [_partition_key(field).alias(name) for field, name in zip(fields, names, strict=True)]
+
+
+def _partition_key(field: StructField) -> Column:
+    value = F.col(quote(field.name))
+    # Spark would read bytes as text, which not all bytes are.
+    return F.hex(value) if field.data_type == BINARY else value
+
+
+def _partition_fields(layout: FileLayout) -> list[StructField]:
+    return [layout.schema.field(name) for name in layout.partition_columns]
+
+
+# --- what it wrote -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _File:
+    """`path` is below the root of the table, `directories` are below the folder of the write."""
+
+    path: str
+    directories: tuple[str, ...]
+    size: int
+    modified_ms: int
+
+
+def _written(store: Store, folder: str) -> list[_File]:
+    manifest = f"{folder}/{MANIFEST}"
+    _, *lines = store.get(manifest).decode().splitlines()
+    entries = [orjson.loads(line) for line in lines]
+    for name in (manifest, _checksum_of(manifest)):
+        if store.exists(name):
+            store.delete(name)
+    return [_file(entry, folder) for entry in entries]
+
+
+def _file(entry: dict[str, object], folder: str) -> _File:
+    below = decode_path(str(entry["path"])).partition(f"/{folder}/")[2]
+    *directories, _ = below.split("/")
+    size, modified = int(str(entry["size"])), int(str(entry["modificationTime"]))
+    return _File(f"{folder}/{below}", tuple(directories), size, modified)
+
+
+def _checksum_of(path: str) -> str:
+    """Hadoop keeps checksums beside the files of a local disk."""
+    directory, _, name = path.rpartition("/")
+    return f"{directory}/.{name}.crc"
+
+
+def _stats(store: Store, layout: FileLayout, file: _File) -> str | None:
+    footer = pq.read_metadata(store.open_input(file.path))
+    return collect(footer, layout.indexed, layout.properties) if footer.num_rows else None
+
+
+def _partition_values(files: Sequence[_File], layout: FileLayout) -> list[dict[str, str | None]]:
+    fields = _partition_fields(layout)
+    columns = [
+        _serialized([_value(file.directories[i]) for file in files], field)
+        for i, field in enumerate(fields)
+    ]
+    keys = [physical_name(field) for field in fields]
+    return [
+        {key: column[row] for key, column in zip(keys, columns, strict=True)}
+        for row in range(len(files))
+    ]
+
+
+def _value(directory: str) -> str | None:
+    value = directory.partition("=")[2]
+    return None if value == DEFAULT_PARTITION else unescape_name(value)
+
+
+def _serialized(texts: list[str | None], field: StructField) -> list[str | None]:
+    """Spark's texts as those of the log."""
+    if field.data_type == BINARY:
+        raw = [None if text is None else bytes.fromhex(text) for text in texts]
+        values = pa.array(raw, pa.binary())
+    else:
+        values = parse_column(pa.array(texts, pa.string()), field.data_type, column=field.name)
+    found: list[str | None]
+    found = serialize_column(values, field.data_type, column=field.name).to_pylist()
+    return found
+
+
+_THREADS = 16
+_SPARK_CODECS = {"lz4": "lz4_raw"}
+_SESSION = {
+    # Spark's default, INT96, has no minimum and maximum.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    # The protocol has the proleptic Gregorian calendar.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.streaming.commitProtocolClass": (
+        "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
+    ),
+    "spark.sql.variant.writeShredding.enabled": "false",
+}
+_FIXED_PARTITIONS = {"spark.sql.adaptive.enabled": "false"}
