@@ -110,7 +110,7 @@ def plan_scan(
             f"{snapshot.store.url} has no columns at version {snapshot.version}",
             hint="its metadata has no schema: there is nothing to read",
         )
-    output = schema if columns is None else _pick(schema, columns)
+    output = schema if columns is None else pick_columns(schema, columns)
     needed = {name.lower() for name in output.names}
     needed |= {path[0].lower() for path in (references(where) if where else ())}
     read = StructType(tuple(field for field in schema.fields if field.name.lower() in needed))
@@ -257,7 +257,7 @@ def _piecewise(footer: pq.FileMetaData) -> Iterator[tuple[list[int], int]]:
         yield groups, count
 
 
-def _pick(schema: StructType, columns: Sequence[str]) -> StructType:
+def pick_columns(schema: StructType, columns: Sequence[str]) -> StructType:
     if isinstance(columns, str) or not columns:
         raise InvalidArgumentError(
             f"columns={columns!r} is not a list of column names",

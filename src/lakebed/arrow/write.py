@@ -126,12 +126,12 @@ def write_files(
     """Write all rows; `table` has the columns of the schema, in its order and types."""
     jobs = [
         (values, part)
-        for values, rows in _by_partition(layout, table)
+        for values, rows in rows_by_partition(layout, table)
         for part in _chunks(layout, rows, max_rows_per_file)
     ]
 
     def write_one(job: tuple[dict[str, str | None], pa.Table]) -> Add:
-        return _write_file(store, layout, *job, data_change)
+        return write_file(store, layout, *job, data_change=data_change)
 
     if len(jobs) == 1:
         return [write_one(jobs[0])]
@@ -139,13 +139,15 @@ def write_files(
         return list(pool.map(write_one, jobs))
 
 
-def _write_file(
+def write_file(
     store: Store,
     layout: FileLayout,
     values: dict[str, str | None],
     table: pa.Table,
-    data_change: bool,
+    *,
+    data_change: bool = True,
 ) -> Add:
+    """Write one file of rows of one partition, as `rows_by_partition` gives them."""
     path = _new_path(layout, values)
     sink = pa.BufferOutputStream()
     footer = _write_parquet(layout, table, sink)
@@ -159,6 +161,25 @@ def _write_file(
         data_change=data_change,
         stats=collect(footer, layout.indexed, layout.properties, data=table),
     )
+
+
+def rows_by_partition(
+    layout: FileLayout, table: pa.Table
+) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+    """The rows of each partition, with its values as the log has them."""
+    stored = _stored_table(layout, table)
+    if not layout.partition_columns:
+        yield {}, stored
+        return
+    fields = [layout.schema.field(name) for name in layout.partition_columns]
+    texts = [_partition_values(table.column(field.name), field) for field in fields]
+    names = [physical_name(field) for field in fields]
+    # By number, since a partition column may have any name.
+    numbers = [str(number) for number in range(len(fields))]
+    keys = pa.table([*texts, _numbers(table.num_rows)], names=[*numbers, "row"])
+    groups = keys.group_by(numbers, use_threads=False).aggregate([("row", "list")])
+    for group, rows in zip(groups.select(numbers).to_pylist(), groups["row_list"], strict=True):
+        yield dict(zip(names, group.values(), strict=True)), stored.take(rows.values)
 
 
 def _write_parquet(
@@ -186,25 +207,6 @@ def _new_path(layout: FileLayout, values: dict[str, str | None]) -> str:
     random = layout.properties.randomize_file_prefixes or layout.mode != "none"
     length = layout.properties.random_prefix_length if random else 0
     return data_file_path(data_file_name(layout.codec), values, random_prefix_length=length)
-
-
-def _by_partition(
-    layout: FileLayout, table: pa.Table
-) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
-    """The rows of each partition, with its values as the log has them."""
-    stored = _stored_table(layout, table)
-    if not layout.partition_columns:
-        yield {}, stored
-        return
-    fields = [layout.schema.field(name) for name in layout.partition_columns]
-    texts = [_partition_values(table.column(field.name), field) for field in fields]
-    names = [physical_name(field) for field in fields]
-    # By number, since a partition column may have any name.
-    numbers = [str(number) for number in range(len(fields))]
-    keys = pa.table([*texts, _numbers(table.num_rows)], names=[*numbers, "row"])
-    groups = keys.group_by(numbers, use_threads=False).aggregate([("row", "list")])
-    for group, rows in zip(groups.select(numbers).to_pylist(), groups["row_list"], strict=True):
-        yield dict(zip(names, group.values(), strict=True)), stored.take(rows.values)
 
 
 def _partition_values(column: pa.ChunkedArray, field: StructField) -> pa.Array:

@@ -21,6 +21,7 @@ SCHEMES = {
     "memory": "memory",
     "s3": "s3",
     "s3a": "s3",
+    "s3n": "s3",
     "gs": "gs",
     "gcs": "gs",
     "az": "az",

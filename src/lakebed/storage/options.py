@@ -48,6 +48,12 @@ def parse_options(raw: Mapping[str, Any] | None) -> Options:
     return Options(configs, **own)
 
 
+def is_storage_option(key: str) -> bool:
+    """Whether `parse_options` takes an option of this name, where others may stand beside it."""
+    name = key.lower()
+    return name in _OWN or any(provider.known(name) for provider in _PROVIDERS.values())
+
+
 class _Provider:
     def __init__(self, prefixes: tuple[str, ...], names: str) -> None:
         self.prefixes = prefixes
