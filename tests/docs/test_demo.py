@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo.py"
 
@@ -16,34 +18,73 @@ def _demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_demo_shows_skipping_history_and_time_travel(tmp_path: Path) -> None:
-    done = _demo(str(tmp_path / "demo"))
+# --- on Spark ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shown(
+    java: None,  # noqa: ARG001
+    tmp_path_factory: pytest.TempPathFactory,
+) -> str:
+    done = _demo(str(tmp_path_factory.mktemp("lakehouse")))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    skipped = re.search(r"reads (\d+) of (\d+) files", done.stdout)
+    return done.stdout
+
+
+def test_the_demo_ingests_and_reads_only_the_files_it_needs(shown: str) -> None:
+    days = re.findall(r"^2026-01-0\d: (\S+) orders", shown, re.MULTILINE)
+    assert days == ["100,000"] * 3
+    skipped = re.search(r"reads (\d+) of (\d+) files", shown)
     assert skipped is not None
-    assert skipped.groups() == ("1", "9")
-    history = re.findall(r"^ +(\d)  .*  WRITE +(\w+) +(\d+)$", done.stdout, re.MULTILINE)
+    needed, everything = map(int, skipped.groups())
+    assert 0 < needed < everything / 3
+
+
+def test_the_demo_refuses_data_that_does_not_fit(shown: str) -> None:
+    assert "SCHEMA_MISMATCH" in shown
+    assert "Traceback" not in shown
+
+
+def test_the_demo_travels_in_time_and_repairs_a_mistake(shown: str) -> None:
+    versions = re.findall(r"^ +(\d)  +(\S+)$", shown, re.MULTILINE)
+    assert versions == [("0", "100,000"), ("1", "200,000"), ("2", "300,000"), ("3", "5")]
+    history = re.findall(r"^ +(\d)  .*  WRITE +(\w+) +(\S+)$", shown, re.MULTILINE)
     assert history == [
+        ("4", "Overwrite", "300,000"),
         ("3", "Overwrite", "5"),
-        ("2", "Append", "300"),
-        ("1", "Append", "300"),
-        ("0", "Append", "300"),
+        ("2", "Append", "100,000"),
+        ("1", "Append", "100,000"),
+        ("0", "Append", "100,000"),
     ]
+
+
+def test_the_demo_shows_that_other_readers_see_the_same_table(shown: str) -> None:
+    answers = _answers(shown)
+    names = ["Lakebed on Spark", "Lakebed on Arrow", "delta-rs", "DuckDB"]
+    total = sum(number % 97 + 1 for number in range(300_000))
+    assert answers == [(name, "300,000", f"{total:,}") for name in names]
+
+
+# --- without Spark -----------------------------------------------------------------------------
+
+
+def test_without_spark_the_demo_shows_skipping_and_time_travel(tmp_path: Path) -> None:
+    done = _demo("--no-spark", str(tmp_path / "demo"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "reads 1 of 9 files" in done.stdout
     assert re.findall(r"^ +\d +(\d+)$", done.stdout, re.MULTILINE) == ["300", "600", "900", "5"]
+    names = ["Lakebed on Arrow", "delta-rs", "DuckDB"]
+    assert _answers(done.stdout) == [(name, "5", "100") for name in names]
+    assert (tmp_path / "demo" / "orders" / "_delta_log" / f"{0:020}.json").is_file()
 
 
-def test_the_demo_shows_that_other_readers_see_the_same_table(tmp_path: Path) -> None:
-    answers = re.findall(
-        r"^(Lakebed|delta-rs|DuckDB) +(\d+) +(\S+)$", _demo(str(tmp_path)).stdout, re.MULTILINE
-    )
-    assert answers == [(name, "5", "100") for name in ("Lakebed", "delta-rs", "DuckDB")]
-
-
-def test_the_demo_leaves_the_table_it_made(tmp_path: Path) -> None:
-    folder = tmp_path / "demo"
-    assert _demo(str(folder)).returncode == 0
-    assert (folder / "orders" / "_delta_log" / "00000000000000000000.json").is_file()
+def test_the_demo_without_spark_needs_no_pyspark(tmp_path: Path) -> None:
+    code = "import sys, runpy; sys.modules['pyspark'] = None; sys.argv = sys.argv[1:]"
+    code += "; sys.path.insert(0, sys.argv[0][:-8]); runpy.run_path(sys.argv[0], {}, '__main__')"
+    command = [sys.executable, "-c", code, str(DEMO), "--no-spark", str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def test_the_demo_does_not_write_into_a_folder_that_has_one_already(tmp_path: Path) -> None:
@@ -52,3 +93,8 @@ def test_the_demo_does_not_write_into_a_folder_that_has_one_already(tmp_path: Pa
     assert done.returncode == 1
     assert "already" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def _answers(shown: str) -> list[tuple[str, str, str]]:
+    pattern = r"^(Lakebed on \w+|delta-rs|DuckDB) +(\S+) +(\S+)$"
+    return [match.groups() for match in re.finditer(pattern, shown, re.MULTILINE)]

@@ -1,7 +1,8 @@
 """Every Python example in the README and the docs runs, and prints what the page says it prints.
 
 A page's ```python blocks run in order, in one namespace and a fresh folder. A ```text block after
-the line `<!-- output -->` is exactly what the Python block before it prints.
+the line `<!-- output -->` is exactly what the Python block before it prints. Where a page starts a
+Spark session it gets the one of the tests, which is the one that is running.
 """
 
 from __future__ import annotations
@@ -57,10 +58,16 @@ def run_page(page: str, name: str = "page") -> None:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_every_example_on_the_page_runs_and_prints_what_it_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    text = page.read_text(encoding="utf-8")
+    if any("lakebed.session(" in example.code for example in examples(text)):
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
-    run_page(page.read_text(encoding="utf-8"), str(page))
+    run_page(text, str(page))
 
 
 # --- the runner itself -------------------------------------------------------------------------
