@@ -10,60 +10,66 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.readwriter import DataFrameReader
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
-from lakebed.spark.jvm import Jvm
+from lakebed.sessions.location import open_location
 from lakebed.spark.planes import plane_for
-from lakebed.storage import open_store
 
 
-class DeltaReader(DataFrameReader):
-    """Spark's reader, which also reads Delta tables."""
+@lru_cache
+def reader_class(base: type[Any]) -> type[Any]:
+    """Spark's reader, which also reads Delta tables. `base` is the classic one or Connect's."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        super().__init__(spark)
-        self._request = ReadRequest()
+    class DeltaReader(base):
+        """Spark's reader, which also reads Delta tables."""
 
-    def format(self, source: str) -> DeltaReader:
-        self._request.format = source
-        super().format(source)
-        return self
+        def __init__(self, spark: SparkSession) -> None:
+            super().__init__(spark)
+            self._session = spark
+            self._request = ReadRequest()
 
-    def option(self, key: str, value: Any) -> DeltaReader:
-        self._request.set(key, value)
-        super().option(key, value)
-        return self
+        def format(self, source: str) -> Any:
+            self._request.format = source
+            super().format(source)
+            return self
 
-    def options(self, **options: Any) -> DeltaReader:
-        for key, value in options.items():
+        def option(self, key: str, value: Any) -> Any:
             self._request.set(key, value)
-        super().options(**options)
-        return self
+            super().option(key, value)
+            return self
 
-    def schema(self, schema: Any) -> DeltaReader:
-        self._request.has_schema = True
-        super().schema(schema)
-        return self
+        def options(self, **options: Any) -> Any:
+            for key, value in options.items():
+                self._request.set(key, value)
+            super().options(**options)
+            return self
 
-    def load(
-        self,
-        path: Any = None,
-        format: str | None = None,
-        schema: Any = None,
-        **options: Any,
-    ) -> DataFrame:
-        source = format or self._request.format or Jvm.of(self._spark).default_source()
-        if source.lower() != "delta":
-            return super().load(path, format, schema, **options)
-        if schema is not None:
-            self.schema(schema)
-        return self.options(**options)._request.load(self._spark, path)
+        def schema(self, schema: Any) -> Any:
+            self._request.has_schema = True
+            super().schema(schema)
+            return self
+
+        def load(
+            self,
+            path: Any = None,
+            format: str | None = None,
+            schema: Any = None,
+            **options: Any,
+        ) -> DataFrame:
+            source = format or self._request.format or _default_source(self._session)
+            if source.lower() != "delta":
+                return super().load(path, format, schema, **options)
+            if schema is not None:
+                self.schema(schema)
+            return self.options(**options)._request.load(self._session, path)
+
+    DeltaReader.__qualname__ = "DeltaReader"
+    return DeltaReader
 
 
 @dataclass
@@ -91,11 +97,12 @@ class ReadRequest:
                 hint="leave the schema out, and select or cast the columns of the DataFrame",
             )
         location, version, moment = self._when(spark, self._path(path))
-        store = open_store(_as_url(location))
+        options = dict(self._other_options())
+        store, root = open_location(spark, location, options)
         snapshot = TableLog(store).snapshot(version, moment)
-        plane = plane_for(spark, store, hadoop_root(location, store.url))
         is_time_travel = version is not None or moment is not None
-        return plane.scan(snapshot, dict(self._other_options()), is_time_travel=is_time_travel)
+        plane = plane_for(spark, store, root)
+        return plane.scan(snapshot, options, is_time_travel=is_time_travel)
 
     def _path(self, given: Any) -> str:
         paths = given if isinstance(given, (list, tuple)) else [given or self.get("path")]
@@ -112,7 +119,7 @@ class ReadRequest:
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
         suffix = _SUFFIX.fullmatch(path)
-        if suffix is not None and not _is_folder(path):
+        if suffix is not None and not self._is_folder(spark, path):
             if version is not None or timestamp is not None:
                 raise InvalidArgumentError(
                     f"{path!r} names a version, and an option names one too",
@@ -123,22 +130,15 @@ class ReadRequest:
             return path, _version(version), None
         return path, None, None if timestamp is None else millis(spark, timestamp)
 
+    def _is_folder(self, spark: SparkSession, path: str) -> bool:
+        """Whether the name with the @ in it is a table of its own."""
+        store, _ = open_location(spark, path, dict(self._other_options()))
+        return TableLog(store).exists()
+
     def _other_options(self) -> Iterator[tuple[str, str]]:
         for folded, pair in self._options.items():
             if folded not in ("path", "versionasof", "timestampasof"):
                 yield pair
-
-
-def hadoop_root(location: str, url: str) -> str:
-    """The folder of the table for Hadoop: a URI whose characters are not escaped.
-
-    The scheme stays as the user gave it: Hadoop knows s3a where others say s3.
-    """
-    scheme, _, rest = url.partition("://")
-    given = _SCHEME.match(location)
-    return f"{given[1] if given else scheme}://{unquote(rest, errors='surrogateescape')}".rstrip(
-        "/"
-    )
 
 
 def millis(spark: SparkSession, timestamp: str) -> int:
@@ -154,7 +154,10 @@ def millis(spark: SparkSession, timestamp: str) -> int:
 
 
 _SUFFIX = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
+
+
+def _default_source(session: SparkSession) -> str:
+    return str(session.conf.get("spark.sql.sources.default", "parquet"))
 
 
 def _text(value: Any) -> str:
@@ -176,13 +179,3 @@ def _spaced(digits: str | None) -> str | None:
         return None
     day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
     return f"{day} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}"
-
-
-def _is_folder(path: str) -> bool:
-    """Whether the name with the @ in it is a table of its own."""
-    return TableLog(open_store(_as_url(path))).exists()
-
-
-def _as_url(location: str) -> str:
-    """Spark takes paths letter by letter; in a URL a percent sign would begin an escape."""
-    return location.replace("%", "%25") if _SCHEME.match(location) else location

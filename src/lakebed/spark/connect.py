@@ -11,11 +11,22 @@ from typing import Any
 
 from pyspark.sql.connect.client import core
 from pyspark.sql.connect.dataframe import DataFrame
+from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.connect.session import SparkSession
 
 from lakebed.errors import LakebedError
 from lakebed.spark.carried_errors import find_carried
 from lakebed.spark.rule_errors import broken_rule
+
+__all__ = ["DataFrameReader", "FrameWriter", "convert_errors", "replace_reader", "replace_writer"]
+
+
+class FrameWriter(DataFrameWriter):
+    """The writer of a DataFrame, made of the DataFrame itself as the classic one is."""
+
+    def __init__(self, frame: Any) -> None:
+        plain = _plain_writer(frame)
+        super().__init__(plain._df, plain._spark, plain._callback)
 
 
 def replace_reader(make: Callable[[Any], Any | None]) -> None:
@@ -32,13 +43,12 @@ def replace_reader(make: Callable[[Any], Any | None]) -> None:
 
 def replace_writer(make: Callable[[Any], Any | None]) -> None:
     """The same for `DataFrame.write`."""
-    original = DataFrame.write.fget
 
     def write(self: Any) -> Any:
         made = make(self)
-        return original(self) if made is None else made
+        return _plain_writer(self) if made is None else made
 
-    write.__doc__ = original.__doc__
+    write.__doc__ = DataFrame.write.__doc__
     DataFrame.write = property(write)
 
 
@@ -51,6 +61,9 @@ def convert_errors() -> None:
         return original(info, message, details, *more, **named) if found is None else found
 
     core.convert_exception = convert_exception
+
+
+_plain_writer = DataFrame.write.fget
 
 
 def _carried(message: str, details: Any) -> LakebedError | None:

@@ -1,0 +1,56 @@
+"""Classic sessions, whose driver is this process: what enabling one changes in pyspark."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
+
+from lakebed.sessions.enabled import is_enabled
+from lakebed.sessions.reader import reader_class
+from lakebed.sessions.writer import writer_class
+from lakebed.spark import failures
+from lakebed.spark import jvm as internals
+from lakebed.spark.jvm import Jvm
+from lakebed.spark.jvm_rules import install_rules
+from lakebed.spark.jvm_write import replace_writer
+
+_LOG = logging.getLogger("lakebed")
+
+
+def install(spark: SparkSession) -> None:
+    """Once for the process; what is installed asks each session whether it is enabled."""
+    global _installed
+    with _lock:
+        if not _installed:
+            internals.replace_reader(_reader)
+            replace_writer(_writer)
+            failures.install()
+            _installed = True
+    Jvm.of(spark).start_callbacks()
+    _install_rules(spark)
+
+
+_lock = threading.Lock()
+_installed = False
+
+
+def _install_rules(spark: SparkSession) -> None:
+    """Without its rules a session answers the same, but slower."""
+    try:
+        install_rules(spark)
+    except Exception:  # noqa: BLE001 - Spark can do without
+        _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
+
+
+def _reader(spark: SparkSession) -> Any | None:
+    return reader_class(DataFrameReader)(spark) if is_enabled(spark) else None
+
+
+def _writer(frame: DataFrame) -> Any | None:
+    if not is_enabled(frame.sparkSession):
+        return None
+    return writer_class(DataFrameWriter)(frame)

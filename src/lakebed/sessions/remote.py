@@ -1,0 +1,38 @@
+"""Sessions of Spark Connect, whose driver is a server: what enabling one changes in pyspark."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.sessions.enabled import is_enabled
+from lakebed.sessions.reader import reader_class
+from lakebed.sessions.writer import writer_class
+from lakebed.spark import connect as internals
+
+
+def install() -> None:
+    """Once for the process; what is installed asks each session whether it is enabled."""
+    global _installed
+    with _lock:
+        if not _installed:
+            internals.replace_reader(_reader)
+            internals.replace_writer(_writer)
+            internals.convert_errors()
+            _installed = True
+
+
+_lock = threading.Lock()
+_installed = False
+
+
+def _reader(spark: SparkSession) -> Any | None:
+    return reader_class(internals.DataFrameReader)(spark) if is_enabled(spark) else None
+
+
+def _writer(frame: DataFrame) -> Any | None:
+    if not is_enabled(frame.sparkSession):
+        return None
+    return writer_class(internals.FrameWriter)(frame)
