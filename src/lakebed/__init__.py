@@ -10,16 +10,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lakebed.errors import LakebedError
     from lakebed.sessions.enable import enable, session
+    from lakebed.sessions.explain import explain_scan
     from lakebed.tables.table import Scan, Table, is_delta_table, write
     from lakebed.tables.table import open_table as open
 
-__all__ = ["LakebedError", "Scan", "Table", "enable", "is_delta_table", "open", "session", "write"]
+__all__ = [
+    "LakebedError",
+    "Scan",
+    "Table",
+    "enable",
+    "explain_scan",
+    "is_delta_table",
+    "open",
+    "session",
+    "write",
+]
 
 _HOMES = {
     "LakebedError": "lakebed.errors:LakebedError",
     "Scan": "lakebed.tables.table:Scan",
     "Table": "lakebed.tables.table:Table",
     "enable": "lakebed.sessions.enable:enable",
+    "explain_scan": "lakebed.sessions.explain:explain_scan",
     "is_delta_table": "lakebed.tables.table:is_delta_table",
     "open": "lakebed.tables.table:open_table",
     "session": "lakebed.sessions.enable:session",

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakValueDictionary
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -55,7 +55,8 @@ class DeltaFileIndex:
             # Some files are not the version: nothing may take one scan for the other.
             self.name = f"{self.name} {uuid.uuid4()}"
         self._hash = zlib.crc32(self.name.encode()) & 0x7FFFFFFF
-        _INDEXES[self.name] = self
+        with _lock:
+            _indexes.add(self)
 
     @property
     def partition_schema(self) -> StructType:
@@ -170,11 +171,13 @@ class DeltaFileIndex:
 
 
 def find_index(name: str) -> DeltaFileIndex | None:
-    """An index of the version that goes by this name, if a plan still has one."""
-    return _INDEXES.get(name)
+    """An index that goes by this name, if a plan still has one; several may, of one version."""
+    with _lock:
+        return next((each for each in _indexes if each.name == name), None)
 
 
-_INDEXES: WeakValueDictionary[str, DeltaFileIndex] = WeakValueDictionary()
+_lock = threading.Lock()
+_indexes: WeakSet[DeltaFileIndex] = WeakSet()
 
 
 @dataclass(frozen=True)

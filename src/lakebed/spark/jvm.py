@@ -327,20 +327,44 @@ class Jvm:
     # --- plans ---
 
     def scans(self, frame: DataFrame) -> list[ScanNode]:
-        """The file scans in the plan of a DataFrame, subqueries included."""
-        plan = frame._jdf.queryExecution().sparkPlan()
-        found: list[ScanNode] = []
-        self._collect_scans(plan, found)
-        return found
+        """The file scans in the plan of a DataFrame, each once, with those of subqueries."""
+        found: dict[int, ScanNode] = {}
+        self._collect_scans(frame._jdf.queryExecution().executedPlan(), [], found)
+        return list(found.values())
 
-    def _collect_scans(self, plan: JavaObject, found: list[ScanNode]) -> None:
-        if plan.getClass().getSimpleName() == "FileSourceScanExec":
-            found.append(ScanNode(self, plan))
-        elif plan.getClass().getSimpleName() == "InMemoryTableScanExec":
-            self._collect_scans(plan.relation().cachedPlan(), found)
-        for nested in (plan.children(), plan.subqueries(), plan.innerChildren()):
-            for i in range(nested.length()):
-                self._collect_scans(nested.apply(i), found)
+    def _collect_scans(
+        self, plan: JavaObject, conditions: list[JavaObject], found: dict[int, ScanNode]
+    ) -> None:
+        name = str(plan.getClass().getSimpleName())
+        if name == "FileSourceScanExec":
+            found.setdefault(plan.id(), ScanNode(self, plan, conditions))
+        elif name == "FilterExec":
+            conditions = [*conditions, *self.conjuncts(plan.condition())]
+        elif name not in _TRANSPARENT:
+            conditions = []
+        for each in self._parts(plan, name):
+            self._collect_scans(each, conditions, found)
+        for each in self.expressions(plan.subqueries()):
+            # What adaptive execution puts here is a copy of the other side of a join.
+            if each.getClass().getSimpleName() != "SubqueryAdaptiveBroadcastExec":
+                self._collect_scans(each, [], found)
+
+    def _parts(self, plan: JavaObject, name: str) -> list[JavaObject]:
+        if name == "InMemoryTableScanExec":
+            return [plan.relation().cachedPlan()]
+        if name == "AdaptiveSparkPlanExec":
+            return [plan.initialPlan()]
+        return self.expressions(plan.children())
+
+    def is_dynamic(self, expression: JavaObject) -> bool:
+        """Whether its value is known only when the query runs."""
+        patterns = self._class("org.apache.spark.sql.catalyst.trees.TreePattern")
+        return bool(expression.containsPattern(patterns.PLAN_EXPRESSION()))
+
+    def conjuncts(self, condition: JavaObject) -> list[JavaObject]:
+        if condition.getClass().getSimpleName() != "And":
+            return [condition]
+        return [*self.conjuncts(condition.left()), *self.conjuncts(condition.right())]
 
     # --- errors ---
 
@@ -451,9 +475,11 @@ class Jvm:
 class ScanNode:
     """A scan of files in a physical plan."""
 
-    def __init__(self, jvm: Jvm, node: JavaObject) -> None:
+    def __init__(self, jvm: Jvm, node: JavaObject, conditions: Sequence[JavaObject]) -> None:
         self._jvm = jvm
         self._node = node
+        self.conditions = list(conditions)
+        """What Spark asks of the rows that it has read."""
 
     @property
     def index_name(self) -> str:
@@ -467,6 +493,11 @@ class ScanNode:
     @property
     def data_filters(self) -> list[JavaObject]:
         return self._jvm.expressions(self._node.dataFilters())
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read from files, by their names there."""
+        return [str(name) for name in self._node.requiredSchema().fieldNames()]
 
     @property
     def pushed_filters(self) -> str:
@@ -521,6 +552,8 @@ def causes(error: JavaObject) -> list[JavaObject]:
     return found
 
 
+_TRANSPARENT = ("ProjectExec", "ColumnarToRowExec", "InputAdapter", "WholeStageCodegenExec")
+"""Nodes between a scan and a filter of its rows."""
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _DIRECTORY = "org.apache.spark.sql.execution.datasources.PartitionDirectory"
 _ROW = "org.apache.spark.sql.catalyst.InternalRow"

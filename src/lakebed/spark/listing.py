@@ -99,7 +99,7 @@ class Listing:
     def choose(self, partition_filters: Sequence[Filter], filters: Sequence[Filter]) -> Chosen:
         by_values = self.in_partitions(partition_filters)
         if filters and self._generated:
-            by_values = pc.and_(by_values, self._in_generated_partitions(filters))
+            by_values = pc.and_(by_values, self.by_generated(filters))
         kept = pc.and_(by_values, self.may_match(filters)) if filters else by_values
         if self.only is not None:
             chosen = pa.array(self.only, pa.string())
@@ -119,8 +119,10 @@ class Listing:
         """True for the files in which some row may meet all filters."""
         return self._mask(filters, self._columns)
 
-    def _in_generated_partitions(self, filters: Sequence[Filter]) -> pa.BooleanArray:
+    def by_generated(self, filters: Sequence[Filter]) -> pa.BooleanArray:
         """The same by the partition columns that are generated from the columns of the filters."""
+        if not self._generated:
+            return pa.repeat(True, self.files.num_rows)
         return self._mask(filters, self._generated.alone(file_columns(self.snapshot)))
 
     def _mask(self, filters: Sequence[Filter], columns: FileColumnsProtocol) -> pa.BooleanArray:
