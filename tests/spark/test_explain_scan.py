@@ -118,6 +118,7 @@ def test_files_with_deletion_vectors_are_counted(spark: SparkSession, tmp_path: 
     assert (scan.files_read, scan.files_with_deletion_vectors) == (2, 1)
     assert (scan.rows_read, scan.columns_read) == (3, ("id",))
     assert effects(scan) == {"(id > 0L)": ("statistics", 0)}
+    assert only_scan(load(spark, path).where("_metadata.row_index = 0")).files_read == 2
 
 
 # --- plans --------------------------------------------------------------------------------------

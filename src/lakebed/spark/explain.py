@@ -146,8 +146,9 @@ class _Explainer:
     # --- predicates ---
 
     def _read(self, sources: Sequence[JavaObject]) -> list[Filter]:
-        """Those whose values are known before the query runs."""
+        """Those whose values are known before the query runs, without that of deletion vectors."""
         known = [each for each in sources if not self._jvm.is_dynamic(each)]
+        known = [each for each in known if HIDDEN not in each.sql()]
         return self._index.read_filters(known)
 
     def _predicates(self) -> Iterator[Predicate]:

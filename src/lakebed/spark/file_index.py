@@ -133,8 +133,11 @@ class DeltaFileIndex:
 
     def _list(self, hashes: tuple[int, int], asked: tuple[JavaObject, JavaObject]) -> JavaObject:
         filters, others = (self.read_filters(self._jvm.expressions(each)) for each in asked)
-        chosen = self.listing.choose(filters, others)
-        answer = self._directories(chosen.groups)
+        chosen = self.listing.choose(
+            [each for each in filters if not self._is_hidden(each)], others
+        )
+        groups = self._with_kept_rows(chosen.groups, list(filter(self._is_hidden, filters)))
+        answer = self._directories(groups)
         if not any(self._jvm.holds_plan(each) for each in asked):
             # A plan would hold this index, and this index the plan, forever.
             self._recent.put(_Answer(hashes, asked, answer, chosen.num_files))
@@ -161,6 +164,17 @@ class DeltaFileIndex:
         )
         rows = self.listing.partitioning.rows(groups, self._hidden(groups))
         return self._jvm.directories(rows, self._jvm.file_statuses(encoded), len(groups))
+
+    def _is_hidden(self, each: Filter) -> bool:
+        """Whether it is on the hidden column alone: one row by its index is such a filter."""
+        if self._vectors is None:
+            return False
+        return self._vectors.field.name in self._jvm.referenced_names([each.source])
+
+    def _with_kept_rows(self, groups: FileGroups, filters: Sequence[Filter]) -> FileGroups:
+        if not filters:
+            return groups
+        return self.listing.partitioning.matching(groups, filters, self._hidden(groups))
 
     def _hidden(self, groups: FileGroups) -> list[tuple[StructField, pa.Array]]:
         if self._vectors is None:

@@ -84,36 +84,38 @@ class Partitioning:
             return FileGroups(files, pa.array([len(files)] if len(files) else [], pa.int64()))
         return _grouped(keys, files)
 
-    def matching(self, groups: FileGroups, filters: Sequence[Filter]) -> FileGroups:
-        """The groups whose values meet all filters."""
+    def matching(
+        self,
+        groups: FileGroups,
+        filters: Sequence[Filter],
+        hidden: Sequence[tuple[StructField, pa.Array]] = (),
+    ) -> FileGroups:
+        """The groups whose values meet all filters, which may be on hidden columns too."""
         if not filters or not len(groups):
             return groups
         sources = [each.source for each in filters]
-        names = self._jvm.referenced_names(sources)
-        fields = [self._names[name.lower()] for name in names]
-        rows = self._rows(groups, fields, [])
-        return groups.pick(self._jvm.matching(sources, rows, len(groups)))
+        known = {field.name.lower(): (field, values) for field, values in hidden}
+        columns = [
+            known.get(name.lower()) or self._column(groups, self._names[name.lower()])
+            for name in self._jvm.referenced_names(sources)
+        ]
+        return groups.pick(self._jvm.matching(sources, self._rows(columns), len(groups)))
 
     def rows(
         self, groups: FileGroups, extra: Sequence[tuple[StructField, pa.Array]] = ()
     ) -> JavaObject:
         """The partition values of each group as Spark's rows, followed by extra columns."""
-        return self._rows(groups, list(self._names.values()), extra)
+        own = [self._column(groups, field) for field in self._names.values()]
+        return self._rows([*own, *extra])
 
-    def _rows(
-        self,
-        groups: FileGroups,
-        fields: Sequence[StructField],
-        extra: Sequence[tuple[StructField, pa.Array]],
-    ) -> JavaObject:
-        first = groups.first
-        arrays = [self._columns.partition(field.name).take(first) for field in fields]
-        arrays += [array for _, array in extra]
-        if not arrays:
+    def _column(self, groups: FileGroups, field: StructField) -> tuple[StructField, pa.Array]:
+        return field, self._columns.partition(field.name).take(groups.first)
+
+    def _rows(self, columns: Sequence[tuple[StructField, pa.Array]]) -> JavaObject:
+        if not columns:
             return self._jvm.empty_rows()
-        plain = [StructField(f"c{i}", each.data_type) for i, each in enumerate(fields)]
-        plain += [StructField(f"x{i}", each.data_type) for i, (each, _) in enumerate(extra)]
-        table = pa.table(arrays, names=[field.name for field in plain])
+        plain = [StructField(f"c{i}", each.data_type) for i, (each, _) in enumerate(columns)]
+        table = pa.table([array for _, array in columns], names=[field.name for field in plain])
         return self._jvm.rows(table, type_json(StructType(tuple(plain))))
 
 
