@@ -1,6 +1,7 @@
-"""An application on a standalone cluster: reads a Delta table, and prints what it found as JSON.
+"""An application on a standalone cluster: reads a Delta table, writes another, and prints what it
+found as JSON.
 
-python cluster_application.py MASTER TABLE
+python cluster_application.py MASTER TABLE TARGET
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 import lakebed
 
 
-def main(master: str, path: str) -> None:
+def main(master: str, path: str, target: str) -> None:
     spark = lakebed.session(
         "lakebed-cluster",
         master=master,
@@ -33,6 +34,7 @@ def main(master: str, path: str) -> None:
     )
     try:
         found = {"executors": executors(spark), **reads(spark, path)}
+        write(spark, path, target)
     finally:
         spark.stop()
     print(json.dumps(found))
@@ -62,6 +64,14 @@ def reads(spark: SparkSession, path: str) -> dict[str, Any]:
             "first": spark.read.format("delta").option("versionAsOf", 0).load(path).count(),
         }
     return found
+
+
+def write(spark: SparkSession, path: str, target: str) -> None:
+    """The orders in another order of partitions; then some of them a second time, shuffled."""
+    orders = spark.read.format("delta").load(path)
+    orders.write.format("delta").partitionBy("region").save(target)
+    again = orders.where("amount < 300").repartition(4, "id").withColumn("id", F.col("id") + 1000)
+    again.write.format("delta").mode("append").save(target)
 
 
 def rows(frame: DataFrame) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on this machine, from the pyspark package: a master and workers."""
+"""A standalone cluster on this machine, from the pyspark package: a master and two workers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from pathlib import Path
 import pyspark
 
 HOST = "127.0.0.1"
+# Names of this machine: to Spark each is a host of its own.
+NAMES = (HOST, "localhost")
 SPARK_HOME = Path(pyspark.__file__).parent
 SECONDS = 60
 
 
 @contextlib.contextmanager
-def standalone_cluster(folder: Path, *, workers: int = 2) -> Iterator[str]:
+def standalone_cluster(folder: Path) -> Iterator[str]:
     """The URL of the master. Every process is gone afterwards, executors too."""
     port = _free_port()
     url = f"spark://{HOST}:{port}"
@@ -28,10 +30,10 @@ def standalone_cluster(folder: Path, *, workers: int = 2) -> Iterator[str]:
         master = ["master.Master", "--host", HOST, "--port", str(port), "--webui-port", "0"]
         stack.enter_context(_daemon(folder, "master", master))
         _wait_for(port)
-        for number in range(workers):
-            place = folder / f"worker-{number}"
+        for name in NAMES:
+            place = folder / f"worker-{name}"
             limits = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
-            worker = ["worker.Worker", "--host", HOST, *limits, "--work-dir", str(place), url]
+            worker = ["worker.Worker", "--host", name, *limits, "--work-dir", str(place), url]
             stack.enter_context(_daemon(folder, place.name, worker))
         yield url
 

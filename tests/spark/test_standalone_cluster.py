@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from made_tables import commit, log_files, read_elsewhere
 from standalone_cluster import run_application, standalone_cluster
 
@@ -30,26 +31,45 @@ def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
         yield master
 
 
-def test_an_application_on_two_executors_reads_what_others_read(
-    cluster: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "orders"
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tables") / "orders"
     _make(path)
-    found = _run(cluster, path)
-    assert len(found["executors"]) == 2
-    expected = _expected(path)
-    assert found["adaptive True"] == expected
-    assert found["adaptive False"] == expected
+    return path
 
 
-def _run(master: str, path: Path) -> dict[str, Any]:
-    done = run_application(APPLICATION, master, str(path))
+@pytest.fixture(scope="module")
+def found(cluster: str, orders: Path) -> dict[str, Any]:
+    done = run_application(APPLICATION, cluster, str(orders), str(orders.parent / "copy"))
     assert done.returncode == 0, done.stderr[-5000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def test_an_application_on_two_executors_reads_what_others_read(
+    found: dict[str, Any], orders: Path
+) -> None:
+    assert len(found["executors"]) == 2
+    expected = _expected(orders)
+    assert found["adaptive True"] == expected
+    assert found["adaptive False"] == expected
+
+
+@pytest.mark.usefixtures("found")
+def test_what_two_executors_write_and_append_is_what_others_read(orders: Path) -> None:
+    copy = orders.parent / "copy"
+    before = _rows(orders)
+    again = [{**row, "id": row["id"] + 1000} for row in before if row["amount"] < 300]
+    assert _rows(copy) == [*before, *again]
+    assert DeltaTable(str(copy)).metadata().partition_columns == ["region"]
+    assert log_files(copy) == [f"{version:020}.json" for version in (0, 1)]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return sorted(read_elsewhere(path).to_pylist(), key=lambda row: row["id"])
+
+
 def _expected(path: Path) -> dict[str, Any]:
-    rows = sorted(read_elsewhere(path).to_pylist(), key=lambda row: row["id"])
+    rows = _rows(path)
     south = [row for row in rows if row["region"] == "south"]
     north = [row for row in rows if row["region"] == "north"]
     return {
