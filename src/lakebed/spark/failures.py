@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from urllib.parse import unquote
 
 from lakebed.errors import DataFileError, LakebedError
 from lakebed.spark import jvm as internals
@@ -49,6 +50,7 @@ def serve(root: str) -> None:
     """Remembers that files below `root` belong to a table that was read."""
     with _lock:
         _roots[root] = None
+        _roots.move_to_end(root)
         while len(_roots) > _MOST:
             _roots.popitem(last=False)
 
@@ -66,16 +68,17 @@ def convert(error: JavaObject) -> LakebedError | None:
         broken = broken_rule(message)
         if broken is not None:
             return broken
-        file = _missing_file(message)
-        if file is not None:
-            return _gone(file)
+        unread = _unread_file(each, message)
+        if unread is not None:
+            return unread
     return None
 
 
 _MOST = 1000
 _NUMBER = re.compile(r"\(lakebed error (\d+)\)")
-_MISSING = re.compile(
-    r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\].*?(?:file|path) (\S+?)[,.]? ", re.DOTALL
+# Spark writes the file as a URL, and ends the sentence after it.
+_UNREAD = re.compile(
+    r"\[FAILED_READ_FILE\.(\w+)\][^\n]*? file (\S+)\.\s+(.*?)\s*SQLSTATE", re.DOTALL
 )
 _lock = threading.Lock()
 _installed = False
@@ -102,11 +105,29 @@ def _unexpected(error: Exception) -> LakebedError:
     return found
 
 
-def _missing_file(message: str) -> str | None:
-    found = _MISSING.search(message)
-    if found is None:
+def _unread_file(error: JavaObject, message: str) -> LakebedError | None:
+    """For a file of a table, not for others that a query reads."""
+    found = _UNREAD.search(message)
+    if found is None or not _is_served(found[2]):
         return None
-    return found[1]
+    kind, file, reason = found.groups()
+    if kind == "FILE_NOT_EXIST":
+        return _gone(file)
+    if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
+        return DataFileError(f"its columns are not those of the table: {reason}", file=file)
+    return _damaged(file, _innermost(error) or reason)
+
+
+def _is_served(file: str) -> bool:
+    decoded = unquote(file, errors="replace")
+    return any(decoded.startswith(f"{root}/") for root in list(_roots))
+
+
+def _innermost(error: JavaObject) -> str:
+    """What the reader of the file said; Spark's own words around it say only that it failed."""
+    messages = [str(each.getMessage() or "") for each in internals.causes(error)[1:]]
+    found = next((text for text in reversed(messages) if text), "")
+    return found.partition("\n")[0][:300]
 
 
 def _gone(file: str) -> LakebedError:
@@ -114,4 +135,12 @@ def _gone(file: str) -> LakebedError:
         "the version that was read needs this file, but it is gone",
         file=file,
         hint="VACUUM may have removed it; read a newer version or restore the file",
+    )
+
+
+def _damaged(file: str, reason: str) -> LakebedError:
+    return DataFileError(
+        f"cannot be read: {reason}" if reason else "cannot be read",
+        file=file,
+        hint="the file is damaged or no Parquet file: restore it, or read another version",
     )

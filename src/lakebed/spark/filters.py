@@ -34,6 +34,7 @@ from lakebed.expressions import (
     StartsWith,
 )
 from lakebed.expressions.casting import is_widening
+from lakebed.expressions.functions import TRUNCATIONS
 from lakebed.expressions.values import TEMPORAL, is_atomic
 from lakebed.spark.jvm import JavaObject, Jvm
 from lakebed.spark.types import stored_name
@@ -209,17 +210,20 @@ class FilterReader:
 
     def _truncated_date(self, node: _Node) -> Expression | None:
         operand, unit = self._operands(node)
-        if isinstance(operand, Opaque) or not _is_text_constant(unit):
+        known = _truncation(unit)
+        # Of a shorter unit Spark's result is null.
+        if isinstance(operand, Opaque) or known not in ("year", "quarter", "month", "week"):
             return None
-        return Function("trunc", (operand, unit), DATE)
+        return Function("trunc", (operand, Literal(known, STRING)), DATE)
 
     def _truncated_time(self, node: _Node) -> Expression | None:
         unit, operand = self._operands(node)
-        if isinstance(operand, Opaque) or not _is_text_constant(unit):
+        known = _truncation(unit)
+        if isinstance(operand, Opaque) or known is None:
             return None
         if operand.data_type != TIMESTAMP or not _is_utc(node):
             return None
-        return Function("date_trunc", (unit, operand), TIMESTAMP)
+        return Function("date_trunc", (Literal(known, STRING), operand), TIMESTAMP)
 
     def _junction(self, node: _Node) -> Expression | None:
         operands = tuple(self._operands(node))
@@ -321,8 +325,10 @@ def _is_text(operand: Expression) -> bool:
     return not isinstance(operand, Opaque) and operand.data_type == STRING
 
 
-def _is_text_constant(operand: Expression) -> bool:
-    return isinstance(operand, Literal) and isinstance(operand.value, str)
+def _truncation(unit: Expression) -> str | None:
+    """Lakebed's name of a unit, of which Spark has several."""
+    is_text = isinstance(unit, Literal) and isinstance(unit.value, str)
+    return TRUNCATIONS.get(unit.value.upper()) if is_text and isinstance(unit, Literal) else None
 
 
 def _is_zone_free(node: _Node, source: DataType, target: DataType) -> bool:

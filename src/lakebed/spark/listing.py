@@ -15,6 +15,7 @@ from lakebed.expressions import FileColumnsProtocol, conjunction, skip
 from lakebed.expressions.generated import GeneratedBounds
 from lakebed.log.selection import SCAN_FIELDS, file_columns, generated_bounds
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark import failures
 from lakebed.spark.filters import Filter
 from lakebed.spark.jvm import Jvm
 from lakebed.spark.partitions import FileGroups, Partitioning
@@ -155,7 +156,15 @@ class Listing:
         scheme, authority, decoded = split_absolute(path)
         if path.startswith("/"):
             scheme, authority = _home(self.root)
-        return f"{scheme}://{authority}{decoded}"
+        uri = f"{scheme}://{authority}{decoded}"
+        self._serve(uri.rpartition("/")[0])
+        return uri
+
+    def _serve(self, folder: str) -> None:
+        """A table may have files elsewhere, such as those of the table that it is a clone of."""
+        if folder not in self._folders:
+            self._folders.add(folder)
+            failures.serve(folder)
 
 
 def _home(root: str) -> tuple[str, str]:
