@@ -46,6 +46,7 @@ class Listing:
         self.root = root
         self.only = only
         self._jvm = jvm
+        self._folders: set[str] = set()
 
     @cached_property
     def files(self) -> pa.Table:
