@@ -24,6 +24,12 @@ settings.load_profile("lakebed")
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Some versions of PySpark leave the sockets that rows come by to the garbage collector.
+    socket = r"unclosed <socket\.socket .*laddr=\('127\.0\.0\.1'"
+    config.addinivalue_line("filterwarnings", f"ignore:{socket}:ResourceWarning")
+
+
 @pytest.fixture(scope="session")
 def java() -> None:
     """Fails with advice where there is no Java: tests of Spark are never skipped."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from made_tables import log_files, read_elsewhere
+from made_tables import data_files, log_files, read_elsewhere
 from standalone_cluster import environ, run_application, standalone_cluster
 
 import lakebed
@@ -83,6 +83,11 @@ def test_only_files_of_attempts_that_count_are_in_the_log(run: Run, scenario: st
     counted = sum(json.loads(file["stats"])["numRecords"] for file in files)
     assert counted == 1010
     assert len({file["path"] for file in files}) == len(files)
+
+
+def test_files_that_a_dead_executor_left_are_not_in_the_log(run: Run) -> None:
+    path = run.folder / "loses_its_executor"
+    assert len(data_files(path)) > lakebed.open(path).num_files
 
 
 def test_a_write_that_fails_for_good_leaves_the_table_as_it_was(run: Run) -> None:
