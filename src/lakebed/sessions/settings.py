@@ -37,7 +37,7 @@ HONOURED: Mapping[str, str] = {
     DYNAMIC_OVERWRITE: "false: overwrites replace the whole table, whatever the overwrite mode",
     CHECK_REPLACED: "false: new rows need not meet `replaceWhere`",
     REPLACE_DATA_COLUMNS: "false: `replaceWhere` takes partition columns alone",
-    COLLECT_STATS: "false: new files have no statistics",
+    COLLECT_STATS: "false: of new files only the number of rows is known",
     TXN_APP_ID: "the application of idempotent writes, with the next one",
     TXN_VERSION: "the version of the next idempotent write",
     TXN_RESET: "true: the version is unset after a write",

@@ -106,10 +106,10 @@ class FrameRows:
         return rows.hint("rebalance", *[f.col(quote(name)) for name in layout.partition_columns])
 
     def _written(self, adds: Sequence[Add], schema: StructType) -> Written:
-        stats = [orjson.loads(add.stats) for add in adds if add.stats]
+        stats = [orjson.loads(add.stats or "{}") for add in adds]
         count = sum(each[NUM_RECORDS] for each in stats)
         fields = tuple(_advanced(each, stats) for each in schema.fields)
-        kept = list(adds) if self.collect_stats else [replace(add, stats=None) for add in adds]
+        kept = list(adds) if self.collect_stats else list(map(_counted, adds, stats))
         return Written(kept, StructType(fields), count)
 
 
@@ -124,6 +124,11 @@ def _advanced(field: StructField, stats: Iterable[dict[str, Any]]) -> StructFiel
         if name in each.get(bounds, {}):
             moved = moved.advanced_to(each[bounds][name])
     return field if moved == marks else with_identity(field, moved)
+
+
+def _counted(add: Add, stats: dict[str, Any]) -> Add:
+    """With no statistics but the number of rows, which row ids are made of."""
+    return replace(add, stats=orjson.dumps({NUM_RECORDS: stats[NUM_RECORDS]}).decode())
 
 
 def _needs_spark(given: StructType, layout: FileLayout) -> bool:
