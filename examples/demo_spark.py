@@ -65,11 +65,7 @@ class Lakehouse:
     def skip(self) -> None:
         title(f"Query: {WHERE}")
         few = self.read(self.orders).where(WHERE)
-        table = lakebed.open(self.orders)
-        needed, everything = table.files(where=WHERE).num_rows, table.files().num_rows
-        print(
-            f"reads {needed} of {everything} files: partitions and statistics rule out the rest\n"
-        )
+        print(f"{lakebed.explain_scan(few)}\n")
         show_frame(few.groupBy("region").agg(F.count("*").alias("orders")).orderBy("region"))
 
     def refine(self) -> None:

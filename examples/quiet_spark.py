@@ -24,7 +24,7 @@ def quiet_session(name: str, warehouse: Path) -> SparkSession:
             spark_sql_shuffle_partitions=4,
             spark_driver_host="127.0.0.1",
             **{
-                "spark.ui.showConsoleProgress": False,
+                "spark.ui.showConsoleProgress": "false",
                 "spark.sql.session.timeZone": "UTC",
                 "spark.sql.warehouse.dir": str(warehouse),
             },
