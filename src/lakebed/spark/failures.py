@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import threading
+import traceback
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from urllib.parse import unquote
 
 from lakebed.errors import DataFileError, LakebedError
@@ -97,12 +99,13 @@ def _as_java(jvm: Jvm, error: LakebedError) -> Exception:
 
 
 def _unexpected(error: Exception) -> LakebedError:
-    found = LakebedError(
-        f"planning the scan failed unexpectedly: {type(error).__name__}: {error}",
-        hint="please report this with the traceback",
+    # PySpark drops the cause of what it raises, so the place goes into the message.
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return LakebedError(
+        f"planning the scan failed unexpectedly: {type(error).__name__}: {error} ({place})",
+        hint="please report this",
     )
-    found.__cause__ = error
-    return found
 
 
 def _unread_file(error: JavaObject, message: str) -> LakebedError | None:
