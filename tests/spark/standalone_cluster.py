@@ -39,7 +39,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 
 def run_application(
-    script: Path, *arguments: str, seconds: int = 120
+    script: Path, *arguments: str, seconds: int = 400
 ) -> subprocess.CompletedProcess[str]:
     """Runs in a process of its own: the session of the tests goes on beside it."""
     return subprocess.run(

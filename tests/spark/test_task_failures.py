@@ -54,7 +54,7 @@ def run(java: None, tmp_path_factory: pytest.TempPathFactory) -> Run:  # noqa: A
     for name in scenarios:
         _make(folder / name)
     with standalone_cluster(folder / "cluster") as master:
-        done = run_application(APPLICATION, master, str(folder), *scenarios, seconds=300)
+        done = run_application(APPLICATION, master, str(folder), *scenarios)
     assert done.returncode == 0, done.stderr[-5000:]
     return Run(folder, json.loads(done.stdout.splitlines()[-1]))
 
