@@ -1,0 +1,124 @@
+"""Stores that Hadoop has no connector for: Python workers reach them on a classic session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from written_tables import settings
+
+import lakebed
+from lakebed.errors import InvalidArgumentError, TableNotFoundError
+from lakebed.spark.jvm import Jvm
+from lakebed.spark.native import NativePlane
+from lakebed.spark.planes import SETTING, plane_for
+from lakebed.storage import open_store
+from s3_server import S3Server, s3_server
+
+__all__ = ["s3_server"]
+
+
+def hadoop_settings(server: S3Server) -> dict[str, str]:
+    return {
+        "fs.s3a.access.key": "lakebed",
+        "fs.s3a.secret.key": "lakebed",
+        "fs.s3a.endpoint": server.endpoint,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+    }
+
+
+def ids(server: S3Server, url: str) -> list[int]:
+    table = DeltaTable(url, storage_options=server.storage_options)
+    return sorted(table.to_pyarrow_table()["id"].to_pylist())
+
+
+def test_hadoop_has_no_connector_for_s3_here(spark: SparkSession) -> None:
+    known = {scheme: Jvm.of(spark).has_file_system(scheme) for scheme in ("s3", "s3a", "hdfs")}
+    assert known == {"s3": False, "s3a": False, "hdfs": True}
+
+
+def test_a_table_in_a_bucket_is_written_and_read_with_options(
+    spark: SparkSession, s3_server: S3Server
+) -> None:
+    url = f"{s3_server.new_bucket()}/a b/table"
+    writer = spark.range(0, 6, 1, 2).selectExpr("id", "id % 2 p").write.format("delta")
+    writer.options(**s3_server.storage_options).partitionBy("p").save(url)
+    assert ids(s3_server, url) == [0, 1, 2, 3, 4, 5]
+    reader = spark.read.format("delta").options(**s3_server.storage_options)
+    assert sorted(row.id for row in reader.load(url).where("p = 1").collect()) == [1, 3, 5]
+
+
+def test_settings_of_hadoops_connector_are_enough_without_the_connector(
+    spark: SparkSession, s3_server: S3Server
+) -> None:
+    url = f"{s3_server.new_bucket()}/table"
+    named = url.replace("s3://", "s3a://")
+    with settings(spark, hadoop_settings(s3_server)):
+        spark.range(0, 3, 1, 1).write.format("delta").save(named)
+        spark.range(3, 5, 1, 1).write.format("delta").mode("append").save(named)
+        assert spark.read.format("delta").load(named).count() == 5
+        assert spark.read.format("delta").load(f"{named}@v0").count() == 3
+        with pytest.raises(TableNotFoundError):
+            spark.read.format("delta").load(f"{named}-not")
+    assert ids(s3_server, url) == [0, 1, 2, 3, 4]
+
+
+def test_a_table_in_memory_is_out_of_reach(spark: SparkSession) -> None:
+    lakebed.write("memory://box/table", pa.table({"id": [1]}))
+    with pytest.raises(InvalidArgumentError, match="memory of this process"):
+        spark.read.format("delta").load("memory://box/table")
+
+
+def test_the_plane_is_native_where_hadoop_has_a_connector(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    store = open_store(str(tmp_path))
+    assert isinstance(plane_for(spark, store, store.url), NativePlane)
+    assert isinstance(plane_for(spark, store, "hdfs://somewhere/table"), NativePlane)
+    with (
+        settings(spark, {SETTING: "fast"}),
+        pytest.raises(InvalidArgumentError, match="auto, native or workers"),
+    ):
+        plane_for(spark, store, store.url)
+
+
+# --- the registered source on its own ------------------------------------------------------------
+
+
+def plain_reader(spark: SparkSession) -> Any:
+    from pyspark.sql.readwriter import DataFrameReader
+
+    return DataFrameReader(spark).format("delta")
+
+
+def test_readers_that_lakebed_does_not_replace_find_the_source(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lakebed.write(tmp_path, pa.table({"id": [1, 2]}))
+    lakebed.write(tmp_path, pa.table({"id": [3]}))
+    assert plain_reader(spark).load(str(tmp_path)).count() == 3
+    old = plain_reader(spark).option("versionAsOf", 0).load(str(tmp_path))
+    assert old.where("id > 1").count() == 1
+    with pytest.raises(TableNotFoundError):
+        plain_reader(spark).load(str(tmp_path / "not"))
+
+
+def test_a_view_may_use_delta(spark: SparkSession, tmp_path: Path) -> None:
+    lakebed.write(tmp_path, pa.table({"id": [1, 2, 3], "s": [{"a": 1}, None, {"a": 2}]}))
+    spark.sql(f"CREATE TEMPORARY VIEW of_workers USING delta OPTIONS (path '{tmp_path}')")
+    try:
+        assert spark.sql("SELECT sum(id), sum(s.a) FROM of_workers WHERE id > 1").first() == (5, 2)
+    finally:
+        spark.catalog.dropTempView("of_workers")
+
+
+def test_a_read_works_where_filters_are_not_pushed(spark: SparkSession, tmp_path: Path) -> None:
+    lakebed.write(tmp_path, pa.table({"id": [1, 2, 3]}))
+    off = {SETTING: "workers", "spark.sql.python.filterPushdown.enabled": "false"}
+    with settings(spark, off):
+        assert spark.read.format("delta").load(str(tmp_path)).where("id > 1").count() == 2
