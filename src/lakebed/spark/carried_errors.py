@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from lakebed import errors
+import lakebed.errors
 from lakebed.errors import LakebedError
 
 
@@ -59,7 +59,7 @@ def _encoded(error: LakebedError) -> str:
 
 def _decoded(data: str) -> LakebedError:
     state: dict[str, Any] = orjson.loads(base64.b64decode(data))
-    kind = getattr(errors, state.pop("type"), LakebedError)
+    kind = getattr(lakebed.errors, state.pop("type"), LakebedError)
     error: LakebedError = kind.__new__(kind, state["message"])
     for name, value in state.items():
         setattr(error, name, tuple(value) if isinstance(value, list) else value)
