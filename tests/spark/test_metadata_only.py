@@ -119,6 +119,10 @@ def test_filters_on_partitions_are_exact(spark: SparkSession, table: str, where:
     Asked(spark, table, "count(*)", "min(i)", "max(p)", where=where).check(answered=True)
 
 
+def test_names_are_found_in_any_case(spark: SparkSession, table: str) -> None:
+    Asked(spark, table, "max(P)", "min(I)", where="P = 'y'").check(answered=True)
+
+
 def test_filters_that_need_the_rows_read_them(spark: SparkSession, table: str) -> None:
     for where in ("i > 0", "p = 'x' OR i = 5", "_metadata.file_size > 0"):
         Asked(spark, table, "count(*)", where=where).check(answered=False)

@@ -345,7 +345,7 @@ public class MetadataOnly extends Rule {
     private static boolean isField(String name, StructType schema) {
       String[] names = schema.fieldNames();
       for (int i = 0; i < names.length; i++) {
-        if (names[i].equals(name)) {
+        if (names[i].equalsIgnoreCase(name)) {
           return true;
         }
       }

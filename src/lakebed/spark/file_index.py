@@ -144,8 +144,10 @@ class DeltaFileIndex:
         return answer
 
     def _aggregates(self, asks: list[Ask], sources: Sequence[JavaObject]) -> JavaObject | None:
-        chosen = self.listing.choose(self.read_filters(sources), [])
-        answers = answer(self.listing, chosen.groups.order, asks)
+        files = self.listing.all_places
+        if sources or self.listing.only is not None:
+            files = self.listing.choose(self.read_filters(sources), []).groups.order
+        answers = answer(self.listing, files, asks)
         if answers is None:
             return None
         fields = [StructField(f"v{i}", each.data_type) for i, each in enumerate(answers)]
