@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparkStructType
 
@@ -29,10 +30,19 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 def register(session: SparkSession) -> None:
     """Makes `delta` known to Spark, so that every way to name a format leads to it."""
     if vars(session).get(_REGISTERED) is None:
-        session.dataSource.register(source.DeltaSource)
+        _register_source(session)
         if PUSHDOWN not in session.conf.getAll:
             session.conf.set(PUSHDOWN, "true")
         vars(session)[_REGISTERED] = True
+
+
+def _register_source(session: SparkSession) -> None:
+    try:
+        session.dataSource.register(source.DeltaSource)
+    except AnalysisException as error:
+        # A new session of an application knows what an older one has registered.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 @dataclass(frozen=True)
