@@ -50,6 +50,7 @@ ConnectSession.__module__ = "pyspark.sql.connect.session"
             {"aws_endpoint_url": "http://minio:9000", "aws_allow_http": "true"},
         ),
         ({"fs.s3a.path.style.access": "true"}, {"aws_virtual_hosted_style_request": "false"}),
+        ({"fs.s3a.path.style.access": "false"}, {}),
         ({"fs.s3a.connection.ssl.enabled": "false"}, {}),
         (
             {"fs.s3a.access.key": "all", "fs.s3a.bucket.shop.access.key": "one"},

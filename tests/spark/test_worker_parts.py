@@ -1,12 +1,9 @@
-"""The parts of the workers plane that need no Spark session: filters, tasks, batches, errors."""
+"""The parts of the workers plane that need no Spark session: tasks, batches, errors, files."""
 
 from __future__ import annotations
 
 import pickle
-from datetime import date, datetime, timezone
-from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -26,14 +23,12 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedFeatureError,
 )
-from lakebed.expressions import to_sql
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.spark.carried_errors import CarriedError, carried, find_carried
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.workers.batches import spark_batches, spark_schema
-from lakebed.spark.workers.filters import skipping_condition
 from lakebed.spark.workers.source import DeltaSource
 from lakebed.spark.workers.tasks import TASK_BYTES, balanced
 from lakebed.spark.workers.write import WriteTask, added
@@ -68,66 +63,6 @@ SCHEMA = parse_schema(
     )
     + "]}"
 )
-
-
-# --- filters -------------------------------------------------------------------------------------
-
-
-def pushed(kind: str, path: str, value: Any = None) -> Any:
-    """A filter as Spark 4.1 and newer have it; they are told by the names of their classes."""
-    made = type(kind, (SimpleNamespace,), {})
-    return made(attribute=tuple(path.split(".")), value=value)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (pushed("GreaterThan", "i", 3), "i > 3"),
-        (pushed("EqualNullSafe", "S", "x"), "s <=> 'x'"),
-        (pushed("LessThanOrEqual", "st.x", 5), "st.x <= 5L"),
-        (pushed("In", "l", (1, 2)), "l IN (1L, 2L)"),
-        (pushed("IsNull", "ar"), "ar IS NULL"),
-        (pushed("StringStartsWith", "s", "a"), "startswith(s, 'a')"),
-        (pushed("EqualTo", "dec", Decimal(1)), "dec = CAST(1 AS DECIMAL(10,2))"),
-        (pushed("EqualTo", "d", date(2026, 1, 31)), "d = DATE '2026-01-31'"),
-    ],
-)
-def test_a_pushed_filter_is_an_expression_on_the_columns_of_the_table(
-    given: Any, expected: str
-) -> None:
-    found = skipping_condition([given], SCHEMA)
-    assert found is not None
-    assert to_sql(found) == expected
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        pushed("StringContains", "s", "x"),
-        pushed("EqualTo", "i", "text"),
-        pushed("EqualTo", "i", True),
-        pushed("EqualTo", "t", datetime(2026, 1, 1)),
-        pushed("EqualTo", "n", datetime(2026, 1, 1, tzinfo=timezone.utc)),
-        pushed("EqualTo", "d", datetime(2026, 1, 1)),
-        pushed("In", "l", (1, "x")),
-        pushed("EqualTo", "gone", 1),
-        pushed("EqualTo", "i.x", 1),
-        pushed("SomethingNew", "i", 1),
-    ],
-)
-def test_a_filter_that_is_not_understood_skips_nothing(given: Any) -> None:
-    assert skipping_condition([given], SCHEMA) is None
-    negated = type("Not", (SimpleNamespace,), {})(child=given)
-    assert skipping_condition([negated], SCHEMA) is None
-
-
-def test_moments_are_compared_in_their_own_kind_of_time() -> None:
-    aware = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    both = [pushed("LessThan", "t", aware), pushed("LessThan", "n", datetime(2026, 1, 1))]
-    found = skipping_condition(both, SCHEMA)
-    assert found is not None
-    values = [each.children[1].value for each in found.children]
-    assert values == [1767225600000000] * 2
 
 
 # --- tasks ---------------------------------------------------------------------------------------
@@ -248,17 +183,6 @@ def test_the_version_that_gave_the_schema_is_the_one_that_is_read(tmp_path: Path
     ] == [pa.scalar(1)]
     assert len(read(DeltaSource({"path": str(tmp_path)}))) == 2
     assert len(read(DeltaSource({"PATH": str(tmp_path), "VersionAsOf": "0"}))) == 1
-
-
-def test_pushed_filters_skip_files_and_leave_rows_to_spark(tmp_path: Path) -> None:
-    for start in (0, 10, 20):
-        lakebed.write(tmp_path, pa.table({"l": [start, start + 1]}))
-    source = DeltaSource({"path": str(tmp_path)})
-    reader = source.reader(source.schema())
-    filters = [pushed("GreaterThan", "l", 20)]
-    assert list(reader.pushFilters(filters)) == filters
-    rows = [row for t in reader.partitions() for b in reader.read(t) for row in b["l"].to_pylist()]
-    assert rows == [20, 21]
 
 
 def test_a_table_without_files_gives_no_rows(tmp_path: Path) -> None:

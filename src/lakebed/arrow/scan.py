@@ -26,7 +26,7 @@ from lakebed.errors import (
     SchemaError,
     SchemaMismatchError,
 )
-from lakebed.expressions import Expression, conjunction, evaluate, references
+from lakebed.expressions import Expression, evaluate, references
 from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
 from lakebed.formats.deletion_vectors import GetRange, read_vector
 from lakebed.log.selection import select_files
@@ -97,13 +97,8 @@ def plan_scan(
     snapshot: Snapshot,
     columns: Sequence[str] | None = None,
     where: Expression | None = None,
-    *,
-    skip_by: Expression | None = None,
 ) -> ScanPlan:
-    """Choose columns and files; reads no data.
-
-    `skip_by` leaves files out in which no row meets it; what else does not meet it is given back.
-    """
+    """Choose columns and files; reads no data."""
     schema = snapshot.schema
     if not schema.fields:
         raise SchemaError(
@@ -114,8 +109,7 @@ def plan_scan(
     needed = {name.lower() for name in output.names}
     needed |= {path[0].lower() for path in (references(where) if where else ())}
     read = StructType(tuple(field for field in schema.fields if field.name.lower() in needed))
-    conditions = [each for each in (where, skip_by) if each is not None]
-    files = select_files(snapshot, conjunction(conditions) if conditions else None).files
+    files = select_files(snapshot, where).files
     return ScanPlan(ScannedTable.of(snapshot), output, read, where, files)
 
 

@@ -1,8 +1,8 @@
 """The options of a read that both data planes take: `columns` and `where`.
 
-Workers read every column that a query does not need as well, since Spark does not tell a Python
-data source which ones it needs, and before Spark 4.1 it does not tell the filters either. These
-options say it by hand. On the native plane they change nothing but the result.
+Workers read also the columns and files that a query does not need: Spark does not tell a Python
+data source which columns it needs, and the filters that it tells from 4.1 on cannot be trusted (see
+`workers.source`). These options say it by hand. On the native plane they change only the result.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ def _with_scheme(found: dict[str, str]) -> dict[str, str]:
 
 
 def _path_style(value: str) -> dict[str, str]:
-    return {"aws_virtual_hosted_style_request": "false" if value.lower() == "true" else "true"}
+    """Hadoop's default is false, which says nothing of the store: obstore then knows best."""
+    return {"aws_virtual_hosted_style_request": "false"} if value.lower() == "true" else {}
 
 
 def _unsigned(value: str) -> dict[str, str]:

@@ -24,15 +24,11 @@ from lakebed.spark.workers.write import COLUMN, WriteTask, added
 from lakebed.spec.actions import Add
 from lakebed.storage.store import Store
 
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-
 
 def register(session: SparkSession) -> None:
     """Makes `delta` known to Spark, so that every way to name a format leads to it."""
     if vars(session).get(_REGISTERED) is None:
         _register_source(session)
-        if PUSHDOWN not in session.conf.getAll:
-            session.conf.set(PUSHDOWN, "true")
         vars(session)[_REGISTERED] = True
 
 
@@ -95,7 +91,6 @@ class WorkersPlane:
             **storage_options(self.session, self.store.url, options),
             source.URL: self.store.url,
             source.VERSION: str(snapshot.version),
-            source.PUSH_FILTERS: self.session.conf.get(PUSHDOWN, "false"),
         }
         parallelism = _parallelism(self.session)
         if parallelism is not None:

@@ -6,7 +6,7 @@ the scan, and the tasks read. What one of them prints would break its protocol w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.store_options import translated
 from lakebed.spark.types import visible_schema
 from lakebed.spark.workers.batches import spark_batches
-from lakebed.spark.workers.filters import skipping_condition
 from lakebed.spark.workers.tasks import balanced
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage import open_store
@@ -37,7 +36,6 @@ TIMESTAMP = "timestampAsOf"
 ONLY = "lakebed.only"
 """The paths of the files to read, one on a line: paths in a log have no line breaks."""
 PARALLELISM = "lakebed.parallelism"
-PUSH_FILTERS = "lakebed.pushFilters"
 
 
 class DeltaSource(DataSource):
@@ -60,9 +58,7 @@ class DeltaSource(DataSource):
             return SparkStructType.fromJson(shown.to_json())
 
     def reader(self, schema: SparkStructType) -> DataSourceReader:
-        shown = parse_schema(schema.json())
-        pushes = self._request.get(PUSH_FILTERS) != "false"
-        return (FilteringReader if pushes else Reader)(self._request, shown)
+        return Reader(self._request, parse_schema(schema.json()))
 
 
 @dataclass(frozen=True)
@@ -90,11 +86,10 @@ class ScanRequest:
         log = TableLog(open_store(url, self._storage_options(url)))
         return log.snapshot(None if version is None else int(version), self.get(TIMESTAMP))
 
-    def plan(self, filters: Sequence[Any] = ()) -> ScanPlan:
+    def plan(self) -> ScanPlan:
         snapshot, options = self.snapshot(), self.options
         where = None if options.where is None else parse_predicate(options.where, snapshot.schema)
-        skip_by = skipping_condition(filters, snapshot.schema)
-        plan = plan_scan(snapshot, options.columns, where, skip_by=skip_by)
+        plan = plan_scan(snapshot, options.columns, where)
         only = self.get(ONLY)
         return plan if only is None else _restricted(plan, only.split("\n"))
 
@@ -111,16 +106,19 @@ class Task(InputPartition):
 
 
 class Reader(DataSourceReader):
-    """Spark keeps a copy from before `partitions`: what a task needs is in its partition."""
+    """Spark keeps a copy from before `partitions`: what a task needs is in its partition.
+
+    It has no `pushFilters`. Spark keeps the plan of a source with the DataFrame, filters included,
+    and takes it for the next query on that DataFrame, which then lacks rows.
+    """
 
     def __init__(self, request: ScanRequest, schema: StructType) -> None:
         self._request = request
         self._schema = schema
-        self._filters: list[Any] = []
 
     def partitions(self) -> Sequence[InputPartition]:
         with carried():
-            plan = self._request.plan(self._filters)
+            plan = self._request.plan()
             sizes = plan.files.column("size").to_pylist()
             tasks = balanced(sizes, int(self._request.get(PARALLELISM) or _PARALLELISM))
             return [Task(replace(plan, files=plan.files.take(each))) for each in tasks]
@@ -133,14 +131,6 @@ class Reader(DataSourceReader):
             for row in partition.plan.files.to_pylist():
                 for table in read_pieces(partition.plan, row):
                     yield from spark_batches(table, self._schema)
-
-
-class FilteringReader(Reader):
-    """For Spark 4.1 and newer, with filters switched on; Spark refuses it where they are off."""
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        self._filters = list(filters)
-        return filters
 
 
 _PARALLELISM = 8
