@@ -126,6 +126,26 @@ def test_in_mode_id_the_field_id_decides_and_not_the_name(
     assert load(spark, tmp_path).collect()[0] == (7, "x")
 
 
+def test_in_mode_id_a_single_field_of_a_struct_is_found_by_its_id(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark forgets the ids of fields where it reads only some of them."""
+    inner = StructType((column("x"), column("y", STRING)))
+    make_table(tmp_path, column("s", inner), properties={"delta.columnMapping.mode": "id"})
+    fields = [
+        pa.field("other y", pa.string(), metadata={"PARQUET:field_id": "3"}),
+        pa.field("other x", pa.int64(), metadata={"PARQUET:field_id": "2"}),
+    ]
+    struct = pa.field("other s", pa.struct(fields), metadata={"PARQUET:field_id": "1"})
+    values = [{"other y": "v", "other x": 7}, None]
+    add_file(tmp_path, pa.table([pa.array(values, struct.type)], schema=pa.schema([struct])))
+    frame = load(spark, tmp_path)
+    assert [row[0] for row in frame.select("s.y").collect()] == ["v", None]
+    assert frame.where("s.x = 7").select("s.y").collect() == [("v",)]
+    assert frame.where("s IS NULL").count() == 1
+    assert frame.schema["s"].metadata == {}
+
+
 def test_a_dropped_column_is_not_seen_and_a_new_one_of_its_name_is_null(
     spark: SparkSession, path: Path, mode: str
 ) -> None:

@@ -105,9 +105,8 @@ def test_metadata_columns_are_those_of_the_files(
     assert found.row_index == found._metadata.row_index == 4
     assert found._metadata.file_path.startswith("file:")
     assert found._metadata.file_path.endswith(f"/{found._metadata.file_name}")
-    assert Path(found._metadata.file_path.removeprefix("file://")).stat().st_size == (
-        found._metadata.file_size
-    )
+    file = Path("/" + found._metadata.file_path.removeprefix("file:").lstrip("/"))
+    assert file.stat().st_size == found._metadata.file_size
     assert frame.where("_metadata.row_index = 4").where("n < 20").count() in (1, 2)
 
 

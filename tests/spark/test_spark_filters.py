@@ -188,6 +188,17 @@ def test_long_lists_of_one_dataframe_are_told_apart(spark: SparkSession, typed: 
         assert frame.where(frame.int.isin(values)).count() == ROWS - 1
 
 
+def test_an_escaped_wildcard_is_an_ordinary_character(spark: SparkSession, tmp_path: Path) -> None:
+    for value in ("a_b1", "axb1", "a%b"):
+        lakebed.write(tmp_path / "t", pa.table({"t": [value]}))
+    frame = load(spark, tmp_path / "t")
+    patterns = {r"a\\_b_": ["a_b1"], "a_b_": ["a_b1", "axb1"], r"a\\%_": ["a%b"]}
+    for pattern, expected in patterns.items():
+        found = frame.where(f"t LIKE '{pattern}'")
+        assert sorted(row.t for row in found.collect()) == expected
+    assert frame.where("t LIKE 'a!_b_' ESCAPE '!'").count() == 1
+
+
 def test_a_filter_in_another_time_zone_finds_its_rows(spark: SparkSession, typed: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:

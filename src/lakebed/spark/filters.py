@@ -103,6 +103,9 @@ class FilterReader:
         """The logical path of a column or of a field in a struct column."""
         if node.name == "GetStructField":
             return self._field_path(node)
+        if node.name == "Cast" and isinstance(node.data_type, StructType):
+            # Only new names for the fields; see `projection`.
+            return self._path(node.children[0])
         field = self._columns.get(str(node.raw.get("name")).lower())
         if node.name != "AttributeReference" or field is None or _is_hidden(node):
             return None
@@ -113,14 +116,15 @@ class FilterReader:
         stored = self._stored_field(node)
         if parent is None or stored is None or not isinstance(parent[1].data_type, StructType):
             return None
+        mode = "none" if _has_new_names(node) else self._mode
         for field in parent[1].data_type.fields:
-            if stored_name(field, self._mode).lower() == stored.name.lower():
+            if stored_name(field, mode).lower() == stored.name.lower():
                 return (*parent[0], field.name), field
         return None
 
     def _stored_type(self, node: _Node) -> DataType | None:
         """The type of a column or field as the plan has it."""
-        if node.name == "AttributeReference":
+        if node.name in ("AttributeReference", "Cast"):
             return node.data_type
         field = self._stored_field(node)
         return None if field is None else field.data_type
@@ -189,7 +193,7 @@ class FilterReader:
         operand, pattern = self._operands(node)
         if not _is_text(operand) or not isinstance(pattern, Literal) or pattern.value is None:
             return None
-        return Like(operand, pattern.value, str(node.raw.get("escapeChar", "\\")))
+        return Like(operand, pattern.value, self._jvm.escape_character(node.source()))
 
     def _cast(self, node: _Node) -> Expression | None:
         (operand,) = self._operands(node)
@@ -314,6 +318,13 @@ def _has_plain_order(field: StructField) -> bool:
     """Whether values compare as Lakebed compares them: collations have an order of their own."""
     names = collations(field).values()
     return all(name.upper().endswith("UTF8_BINARY") for name in names)
+
+
+def _has_new_names(node: _Node) -> bool:
+    """Whether the struct that a field is from was cast to one with the names of the table."""
+    while node.name == "GetStructField":
+        node = node.children[0]
+    return node.name == "Cast"
 
 
 def _is_hidden(node: _Node) -> bool:

@@ -246,6 +246,10 @@ class Jvm:
     def literal_value(self, literal: JavaObject) -> Any:
         return literal.value()
 
+    def escape_character(self, like: JavaObject) -> str:
+        """What makes a wildcard in a pattern an ordinary character; JSON lacks it too."""
+        return str(like.escapeChar())
+
     def set_values(self, in_set: JavaObject) -> list[str]:
         """The values of an `InSet`, which its JSON lacks, as texts like those of literals."""
         separator = uuid.uuid4().hex

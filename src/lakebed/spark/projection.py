@@ -7,6 +7,8 @@ is null stays null.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType as SparkDataType
@@ -29,6 +31,9 @@ def logical_columns(schema: StructType, mode: str) -> list[Column] | None:
     shown, stored = visible_schema(schema), stored_schema(schema, mode)
     if _is_same(shown, stored):
         return None
+    if mode == "id":
+        named = iter(stored_schema(schema, "none").fields)
+        return [_whole(one, other, named) for one, other in _pairs(shown, stored)]
     return [_column(*pair) for pair in _pairs(shown, stored)]
 
 
@@ -39,10 +44,25 @@ def quote(name: str) -> str:
 def _column(shown: StructField, stored: StructField | None) -> Column:
     if stored is None:
         return _null(shown).alias(shown.name)
+    return _aliased(F.col(quote(stored.name)), shown, stored.data_type)
+
+
+def _whole(shown: StructField, stored: StructField | None, named: Iterator[StructField]) -> Column:
+    """The same for columns that are found by id: never a part of a column.
+
+    Where Spark reads only some fields of a struct, it forgets the ids of these. It cannot look
+    through a cast, and reads all of them.
+    """
+    if stored is None:
+        return _null(shown).alias(shown.name)
+    kind = next(named).data_type
     value = F.col(quote(stored.name))
-    if _is_same(shown.data_type, stored.data_type):
-        return value.alias(shown.name)
-    converted = _converted(value, shown.data_type, stored.data_type)
+    is_named = _is_same(kind, stored.data_type)
+    return _aliased(value if is_named else value.cast(spark_type(kind)), shown, kind)
+
+
+def _aliased(value: Column, shown: StructField, stored: DataType) -> Column:
+    converted = _converted(value, shown.data_type, stored)
     return converted.alias(shown.name, metadata=dict(shown.metadata))
 
 

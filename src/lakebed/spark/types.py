@@ -55,7 +55,12 @@ def stored_schema(schema: StructType, mode: str) -> StructType:
 
 
 def stored_name(field: StructField, mode: str) -> str:
-    """The name of a column in the relation that Spark sees."""
+    """The name of a column in the relation that Spark sees.
+
+    With ids, Spark takes types of fields by name and data by id: no name may be that of a file.
+    """
+    if mode == "id":
+        return f"lakebed-id-{column_id(field)}"
     return field.name if mode == "none" else physical_name(field)
 
 
