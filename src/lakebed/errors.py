@@ -167,6 +167,12 @@ class TableExistsError(LakebedError):
     code = "TABLE_EXISTS"
 
 
+class JobFailedError(LakebedError):
+    """A job of Spark failed for good, and with it what it was part of."""
+
+    code = "JOB_FAILED"
+
+
 class AppendOnlyError(LakebedError):
     code = "APPEND_ONLY"
 

@@ -93,9 +93,8 @@ def test_files_that_a_dead_executor_left_are_not_in_the_log(run: Run) -> None:
 def test_a_write_that_fails_for_good_leaves_the_table_as_it_was(run: Run) -> None:
     path = run.folder / "fails_for_good"
     assert len(run.attempts("fails_for_good")) == 4
-    error = run.errors["fails_for_good"]
-    assert error is not None
-    assert not error.startswith("Py4J")
+    # The error of the task's own function, as far as Spark tells it from others.
+    assert run.errors["fails_for_good"] in ("PythonException", "JobFailedError")
     assert log_files(path) == [f"{0:020}.json"]
     assert _ids(path) == BEFORE
 

@@ -17,7 +17,9 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import unquote
 
-from lakebed.errors import DataFileError, LakebedError
+from pyspark.errors import PySparkException
+
+from lakebed.errors import DataFileError, JobFailedError, LakebedError
 from lakebed.spark import jvm as internals
 from lakebed.spark.carried_errors import find_carried
 from lakebed.spark.jvm import JavaObject, Jvm
@@ -37,6 +39,22 @@ def reported_to(jvm: Jvm) -> Iterator[None]:
             # An error of Spark, such as a division by zero in a filter: it goes on as it came.
             raise jvm.java_exception(origin) from error
         raise _as_java(jvm, _unexpected(error)) from error
+
+
+@contextmanager
+def of_job(what: str) -> Iterator[None]:
+    """For a job of Spark's: what pyspark leaves in Java's words becomes an error of Lakebed's."""
+    try:
+        yield
+    except Exception as error:
+        raw = internals.origin(error)
+        if raw is None or isinstance(error, PySparkException):
+            raise
+        first = internals.causes(raw)[-1]
+        raise JobFailedError(
+            f"{what} failed: {first.getMessage() or first.toString()}",
+            hint="nothing was committed: the table is as it was",
+        ) from None
 
 
 def install() -> None:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from lakebed.arrow.write import FileLayout
 from lakebed.formats.footer_stats import collect
+from lakebed.spark import failures
 from lakebed.spark.jvm import Jvm
 from lakebed.spark.jvm_write import MANIFEST, ParquetSink
 from lakebed.spark.plane import FileSettings
@@ -49,7 +50,8 @@ def write_files(
     sink = ParquetSink(jvm, _session_settings(settings))
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
     options = _options(settings)
-    sink.write(frame.select(*columns), f"{root}/{folder}", names, options)
+    with failures.of_job("the job that writes the rows"):
+        sink.write(frame.select(*columns), f"{root}/{folder}", names, options)
     files = _written(store, folder)
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
         stats = list(pool.map(lambda file: _stats(store, layout, file), files))
