@@ -19,6 +19,8 @@ from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.jvm import Jvm
 from lakebed.spark.native import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
+from lakebed.spark.workers.plane import register_if_free
+from lakebed.spark.workers.source import DeltaSource
 from lakebed.storage import open_store
 from s3_server import S3Server, s3_server
 
@@ -118,6 +120,13 @@ def test_a_view_may_use_delta(spark: SparkSession, tmp_path: Path) -> None:
         assert spark.sql("SELECT sum(id), sum(s.a) FROM of_workers WHERE id > 1").first() == (5, 2)
     finally:
         spark.catalog.dropTempView("of_workers")
+
+
+def test_a_name_that_something_in_a_jar_has_is_left_to_it(spark: SparkSession) -> None:
+    """As `delta` is where delta-spark is installed too."""
+    taken = type("Taken", (DeltaSource,), {"name": classmethod(lambda _: "csv")})
+    register_if_free(spark, taken)
+    assert spark.read.schema("id int").csv(spark.sparkContext.parallelize(["7"])).first() == (7,)
 
 
 class Pushed(DataSourceReader):

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType as SparkStructType
 
 from lakebed.arrow.write import FileLayout
@@ -28,15 +29,16 @@ from lakebed.storage.store import Store
 def register(session: SparkSession) -> None:
     """Makes `delta` known to Spark, so that every way to name a format leads to it."""
     if vars(session).get(_REGISTERED) is None:
-        _register_source(session)
+        register_if_free(session, source.LakebedSource)
+        register_if_free(session, source.DeltaSource)
         vars(session)[_REGISTERED] = True
 
 
-def _register_source(session: SparkSession) -> None:
+def register_if_free(session: SparkSession, made: type[DataSource]) -> None:
+    """A name is taken if something in a JAR has it, or if an older session has registered it."""
     try:
-        session.dataSource.register(source.DeltaSource)
+        session.dataSource.register(made)
     except AnalysisException as error:
-        # A new session of an application knows what an older one has registered.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
 
@@ -64,7 +66,7 @@ class WorkersPlane:
         register(self.session)
         asked = ScanOptions.of(options)
         shown = visible_schema(asked.picked(snapshot.schema))
-        reader = _plain_reader(self.session).format(source.DeltaSource.name())
+        reader = _plain_reader(self.session).format(source.LakebedSource.name())
         reader = reader.schema(SparkStructType.fromJson(shown.to_json()))
         for key, value in self._source_options(snapshot, asked, options, only).items():
             reader = reader.option(key, value)

@@ -61,6 +61,14 @@ class DeltaSource(DataSource):
         return Reader(self._request, parse_schema(schema.json()))
 
 
+class LakebedSource(DeltaSource):
+    """The same under a name that is free also where another Delta Lake is installed."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "lakebed"
+
+
 @dataclass(frozen=True)
 class ScanRequest:
     """The options of a read, under names in lower case, as Spark hands them to a source."""
@@ -82,7 +90,11 @@ class ScanRequest:
         version = self.get(VERSION)
         url = self.get(URL) or self.get("path")
         if url is None:
-            raise InvalidArgumentError("no path was given", hint="give the path of a Delta table")
+            raise InvalidArgumentError(
+                "no path was given",
+                hint="give the path of a Delta table; where a table of its catalog is, Spark does "
+                "not tell a Python data source",
+            )
         log = TableLog(open_store(url, self._storage_options(url)))
         return log.snapshot(None if version is None else int(version), self.get(TIMESTAMP))
 
