@@ -188,6 +188,27 @@ def test_long_lists_of_one_dataframe_are_told_apart(spark: SparkSession, typed: 
         assert frame.where(frame.int.isin(values)).count() == ROWS - 1
 
 
+def test_a_struct_that_is_cast_in_a_filter_is_cast_by_position(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """`x` of the cast is `y` of the column; and text that is no number is null."""
+    for x in (1, 50):
+        data = pa.table({"s": [{"x": x, "y": x + 1, "t": "no number"}]})
+        lakebed.write(tmp_path / "t", data)
+    frame = load(spark, tmp_path / "t")
+    swapped = "CAST(s AS STRUCT<y: BIGINT, x: BIGINT, t: STRING>)"
+    found = frame.where(f"{swapped}.x = 2")
+    assert found.count() == 1
+    assert num_files(found) in (1, 2)
+    assert frame.where(f"{swapped}.x = 1").count() == 0
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        numbers = "CAST(s AS STRUCT<x: BIGINT, y: BIGINT, t: INT>)"
+        assert load(spark, tmp_path / "t").where(f"{numbers}.t IS NULL").count() == 2
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
 def test_an_escaped_wildcard_is_an_ordinary_character(spark: SparkSession, tmp_path: Path) -> None:
     for value in ("a_b1", "axb1", "a%b"):
         lakebed.write(tmp_path / "t", pa.table({"t": [value]}))

@@ -43,6 +43,7 @@ from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,
     DATE,
+    FLOAT,
     INTEGER,
     STRING,
     TIMESTAMP,
@@ -95,16 +96,16 @@ class FilterReader:
         path = self._path(node)
         if path is None or not _has_plain_order(path[1]):
             return None
-        # A column that is read with another type than it is shown with has other values.
-        is_shown = self._stored_type(node) == path[1].data_type
-        return Column(path[0], path[1].data_type) if is_shown else None
+        # A column that is read or cast with another type than the table's has other values.
+        types = (self._stored_type(node), self._plan_type(node))
+        return Column(path[0], path[1].data_type) if types == (path[1].data_type,) * 2 else None
 
     def _path(self, node: _Node) -> tuple[Path, StructField] | None:
         """The logical path of a column or of a field in a struct column."""
         if node.name == "GetStructField":
             return self._field_path(node)
         if node.name == "Cast" and isinstance(node.data_type, StructType):
-            # Only new names for the fields; see `projection`.
+            # A struct with other names or types, field by field.
             return self._path(node.children[0])
         field = self._columns.get(str(node.raw.get("name")).lower())
         if node.name != "AttributeReference" or field is None or _is_hidden(node):
@@ -116,25 +117,32 @@ class FilterReader:
         stored = self._stored_field(node)
         if parent is None or stored is None or not isinstance(parent[1].data_type, StructType):
             return None
-        mode = "none" if _has_new_names(node) else self._mode
         for field in parent[1].data_type.fields:
-            if stored_name(field, mode).lower() == stored.name.lower():
+            if stored_name(field, self._mode).lower() == stored.name.lower():
                 return (*parent[0], field.name), field
         return None
 
     def _stored_type(self, node: _Node) -> DataType | None:
-        """The type of a column or field as the plan has it."""
-        if node.name in ("AttributeReference", "Cast"):
+        """The type of a column or field as it is read, before any cast."""
+        if node.name == "Cast":
+            return self._stored_type(node.children[0])
+        if node.name == "AttributeReference":
             return node.data_type
         field = self._stored_field(node)
         return None if field is None else field.data_type
 
     def _stored_field(self, node: _Node) -> StructField | None:
         """By its place in the plan, where fields that are not needed are left out."""
-        struct = self._stored_type(node.children[0]) if node.name == "GetStructField" else None
-        if not isinstance(struct, StructType) or len(struct) <= node.raw["ordinal"]:
-            return None
-        return struct.fields[node.raw["ordinal"]]
+        is_field = node.name == "GetStructField"
+        return _field_at(node, self._stored_type(node.children[0])) if is_field else None
+
+    def _plan_type(self, node: _Node) -> DataType | None:
+        """The type of a column or field where the filter uses it."""
+        if node.name in ("AttributeReference", "Cast"):
+            return node.data_type
+        is_field = node.name == "GetStructField"
+        field = _field_at(node, self._plan_type(node.children[0])) if is_field else None
+        return None if field is None else field.data_type
 
     def _literal(self, node: _Node) -> Expression | None:
         data_type = node.data_type
@@ -205,6 +213,9 @@ class FilterReader:
             return operand
         if not is_widening(source, target) or not _is_zone_free(node, source, target):
             return None
+        if isinstance(source, DecimalType) and target == FLOAT:
+            # Java rounds once, Arrow by way of a double.
+            return None
         return Cast(operand, target)
 
     def _year(self, node: _Node) -> Expression | None:
@@ -238,13 +249,16 @@ class FilterReader:
 
     def _null_check(self, node: _Node) -> Expression | None:
         """Also of structs, arrays and maps: whether they are null needs no order."""
-        path = self._path(node.children[0])
-        operand = (
-            self._expression(node.children[0])
-            if path is None
-            else Column(path[0], path[1].data_type)
-        )
+        child = node.children[0]
+        path = self._path(child)
+        if path is not None and self._keeps_nulls(child, path[1]):
+            return _NULL_CHECKS[node.name](Column(path[0], path[1].data_type))
+        operand = self._expression(child)
         return None if isinstance(operand, Opaque) else _NULL_CHECKS[node.name](operand)
+
+    def _keeps_nulls(self, node: _Node, field: StructField) -> bool:
+        """Whether no cast on the way may make a null of a value."""
+        return not is_atomic(field.data_type) or self._stored_type(node) == self._plan_type(node)
 
 
 # --- the JSON of a tree --------------------------------------------------------------------------
@@ -283,6 +297,12 @@ class _Tree:
         return _Node(self, next(self._left), steps)
 
 
+def _field_at(node: _Node, struct: DataType | None) -> StructField | None:
+    if not isinstance(struct, StructType) or len(struct) <= node.raw["ordinal"]:
+        return None
+    return struct.fields[node.raw["ordinal"]]
+
+
 # --- values and types ----------------------------------------------------------------------------
 
 
@@ -318,13 +338,6 @@ def _has_plain_order(field: StructField) -> bool:
     """Whether values compare as Lakebed compares them: collations have an order of their own."""
     names = collations(field).values()
     return all(name.upper().endswith("UTF8_BINARY") for name in names)
-
-
-def _has_new_names(node: _Node) -> bool:
-    """Whether the struct that a field is from was cast to one with the names of the table."""
-    while node.name == "GetStructField":
-        node = node.children[0]
-    return node.name == "Cast"
 
 
 def _is_hidden(node: _Node) -> bool:
