@@ -466,16 +466,19 @@ CASTS = st.sampled_from(
     ]
 )
 LEAVES = st.one_of(comparisons(), memberships(), patterns(), CHECKS, CASTS)
-PREDICATES = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
+
+
+def combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        inner,
         st.builds("(({}) AND ({}))".format, inner, inner),
         st.builds("(({}) OR ({}))".format, inner, inner),
         st.builds("(NOT ({}))".format, inner),
         st.builds("(({}) <=> ({}))".format, inner, inner),
-    ),
-    max_leaves=5,
-)
+    )
+
+
+PREDICATES = combined(combined(LEAVES))
 
 
 # A smaller example is not worth the minutes that Spark takes for it.
