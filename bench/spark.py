@@ -37,6 +37,8 @@ from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction
 
 Work = Callable[[], Any]
+WARM_UP = 3
+"""Rounds that do not count: Java compiles what runs often, and each side has code of its own."""
 
 
 def scan(spark: SparkSession, folder: Path, rows: int, rounds: int) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def main() -> None:
 
 def _compare(rounds: int, *, delta: Work, parquet: Work) -> dict[str, Any]:
     times: dict[str, list[float]] = {"delta": [], "parquet": []}
-    for round_ in range(-1, rounds):
+    for round_ in range(-WARM_UP, rounds):
         sides = [("delta", delta), ("parquet", parquet)]
         for name, work in sides if round_ % 2 else reversed(sides):
             gc.collect()

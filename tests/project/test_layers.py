@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -65,3 +66,16 @@ def _broken_contracts(package: Path) -> list[str]:
     lines = done.stdout.splitlines()
     assert any(line.startswith("Contracts: ") for line in lines), done.stdout + done.stderr
     return [line.partition(" BROKEN")[0] for line in lines if " BROKEN" in line]
+
+
+def test_internals_of_spark_are_touched_in_one_place_only() -> None:
+    internal = re.compile(
+        r"\._jdf\b|_jsparkSession|\._jc\b|import py4j|from py4j|pyspark\.java_gateway"
+    )
+    package = ROOT / "src" / "lakebed"
+    found = {
+        file.relative_to(package).parts[:2]
+        for file in package.rglob("*.py")
+        if internal.search(file.read_text(encoding="utf-8"))
+    }
+    assert {parts[:2] for parts in found} == {("spark", "internals")}

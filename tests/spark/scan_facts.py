@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
 from lakebed.spark.file_index import find_index
-from lakebed.spark.jvm import Jvm
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.listing import Chosen
 
 

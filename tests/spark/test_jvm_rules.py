@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.spark.jvm_rules import install_rules
+from lakebed.spark.internals.rules import install_rules
 
 
 def test_the_compiler_of_spark_compiles_rules_and_the_optimizer_takes_them(

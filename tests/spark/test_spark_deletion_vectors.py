@@ -18,7 +18,7 @@ from lakebed.errors import DataFileError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
 from lakebed.spark import scan as scan_module
 from lakebed.spark.deletion_vectors import Bitmaps, BlockBitmaps, FlatBitmaps
-from lakebed.spark.jvm import BYTE_ARRAY_OFFSET
+from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.deletion_vectors import file_name, inline_vector, new_file, stored_vector
 from lakebed.spec.schema import STRING, StructType

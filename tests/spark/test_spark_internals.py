@@ -1,4 +1,4 @@
-"""Every internal of Spark that `lakebed.spark.jvm` touches, one test each.
+"""Every internal of Spark that `lakebed.spark.internals.jvm` touches, one test each.
 
 Spark promises none of this. Where a test fails on a new version of Spark, its docstring says what
 Lakebed cannot do there until `jvm` has learnt the new way.
@@ -19,10 +19,12 @@ from pyspark.sql import functions as F
 from scan_facts import load
 
 import lakebed
-from lakebed.spark import jvm as internals
 from lakebed.spark.file_index import DeltaFileIndex
 from lakebed.spark.file_status import encode_groups
-from lakebed.spark.jvm import BYTE_ARRAY_OFFSET, FILE_INDEX, ROW_INDEX, Jvm
+from lakebed.spark.internals import calls
+from lakebed.spark.internals import jvm as internals
+from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
+from lakebed.spark.internals.jvm import FILE_INDEX, ROW_INDEX, Jvm
 
 LONG_COLUMN = (
     '{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}'
@@ -313,14 +315,17 @@ def test_plans_inside_of_filters_are_seen(jvm: Jvm, spark: SparkSession, path: P
 
 
 def test_static_java_methods_are_columns(jvm: Jvm, spark: SparkSession) -> None:
-    """Breaks: deletion vectors; StaticInvoke, Platform.getLong or BitSetMethods.isSet."""
+    """Breaks: deletion vectors; StaticInvoke, KnownNotNull, Platform.getLong or BitSetMethods."""
     data = (5).to_bytes(8, "little") + b"\x02" + bytes(7)
-    frame = spark.range(2).select(F.lit(data).alias("b"), F.col("id").cast("int").alias("i"))
+    frame = spark.range(2).select(F.lit(data).alias("b"), F.col("id").alias("i"))
+    b, i = calls.never_null(jvm, F.col("b")), F.col("i")
     found = frame.select(
-        jvm.get_long(F.col("b"), F.lit(BYTE_ARRAY_OFFSET)),
-        jvm.is_bit_set(F.col("b"), F.lit(BYTE_ARRAY_OFFSET + 8), F.col("i")),
+        calls.get_long(jvm, b, calls.long(BYTE_ARRAY_OFFSET)),
+        calls.is_bit_set(jvm, b, calls.long(BYTE_ARRAY_OFFSET + 8), calls.as_integer(jvm, i)),
+        calls.smaller(jvm, i, calls.long(0)),
+        calls.total(jvm, i, calls.long(2**40)),
     ).collect()
-    assert [tuple(row) for row in found] == [(5, False), (5, True)]
+    assert [tuple(row) for row in found] == [(5, False, 0, 2**40), (5, True, 0, 2**40 + 1)]
 
 
 def test_byte_arrays_begin_where_expected(jvm: Jvm) -> None:

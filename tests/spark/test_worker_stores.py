@@ -16,7 +16,7 @@ from written_tables import settings
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
-from lakebed.spark.jvm import Jvm
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
 from lakebed.spark.workers.plane import register_if_free

@@ -13,10 +13,10 @@ from lakebed.sessions.enabled import is_enabled
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
-from lakebed.spark import jvm as internals
-from lakebed.spark.jvm import Jvm
-from lakebed.spark.jvm_rules import install_rules
-from lakebed.spark.jvm_write import replace_writer
+from lakebed.spark.internals import jvm as internals
+from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.rules import install_rules
+from lakebed.spark.internals.write import replace_writer
 
 _LOG = logging.getLogger("lakebed")
 

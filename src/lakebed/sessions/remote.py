@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.sessions.enabled import is_enabled
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.writer import writer_class
-from lakebed.spark import connect as internals
+from lakebed.spark.internals import connect as internals
 
 
 def install() -> None:

@@ -22,7 +22,17 @@ from pyspark.sql import functions as F
 
 from lakebed.errors import DataFileError, ObjectNotFoundError
 from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, read_vector
-from lakebed.spark.jvm import BYTE_ARRAY_OFFSET, Jvm
+from lakebed.spark.internals.calls import (
+    BYTE_ARRAY_OFFSET,
+    as_integer,
+    get_long,
+    is_bit_set,
+    long,
+    never_null,
+    smaller,
+    total,
+)
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.schema import BINARY, INTEGER, StructField
 from lakebed.storage.store import Store
@@ -45,7 +55,8 @@ class Bitmaps(ABC):
 
     def is_kept(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
         """The condition that a row is not deleted."""
-        return bitmap.isNull() | self.is_set(jvm, bitmap, row)
+        known = never_null(jvm, bitmap), never_null(jvm, row)
+        return bitmap.isNull() | self.is_set(jvm, *known)
 
 
 class FlatBitmaps(Bitmaps):
@@ -56,8 +67,9 @@ class FlatBitmaps(Bitmaps):
         return _kept_bits(deleted, size) + b"\xff" * 8
 
     def is_set(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
-        last = F.octet_length(bitmap) * 8 - 1
-        return jvm.is_bit_set(bitmap, F.lit(BYTE_ARRAY_OFFSET), F.least(row.cast("int"), last))
+        bits = F.shiftleft(F.octet_length(bitmap), 3).cast("long")
+        place = smaller(jvm, row, total(jvm, bits, long(-1)))
+        return is_bit_set(jvm, bitmap, long(BYTE_ARRAY_OFFSET), as_integer(jvm, place))
 
 
 class BlockBitmaps(Bitmaps):
@@ -85,11 +97,11 @@ class BlockBitmaps(Bitmaps):
         return b"".join([head, *blocks])
 
     def is_set(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
-        last = jvm.get_long(bitmap, F.lit(BYTE_ARRAY_OFFSET))
-        block = F.least(F.shiftright(row, _BLOCK_BITS), last)
-        place = F.shiftleft(block, 3) + F.lit(BYTE_ARRAY_OFFSET + 8)
-        index = row.bitwiseAND(F.lit(_BLOCK_ROWS - 1)).cast("int")
-        return jvm.is_bit_set(bitmap, jvm.get_long(bitmap, place), index)
+        last = get_long(jvm, bitmap, long(BYTE_ARRAY_OFFSET))
+        block = smaller(jvm, F.shiftright(row, _BLOCK_BITS), last)
+        place = total(jvm, F.shiftleft(block, 3), long(BYTE_ARRAY_OFFSET + 8))
+        index = as_integer(jvm, row.bitwiseAND(long(_BLOCK_ROWS - 1)))
+        return is_bit_set(jvm, bitmap, get_long(jvm, bitmap, place), index)
 
 
 class VectorReader:

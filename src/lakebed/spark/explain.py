@@ -20,7 +20,7 @@ from lakebed.log.selection import file_columns
 from lakebed.spark.deletion_vectors import HIDDEN
 from lakebed.spark.file_index import DeltaFileIndex, find_index
 from lakebed.spark.filters import Filter
-from lakebed.spark.jvm import ROW_INDEX, JavaObject, Jvm, ScanNode
+from lakebed.spark.internals.jvm import ROW_INDEX, JavaObject, Jvm, ScanNode
 from lakebed.spark.listing import Listing
 from lakebed.spark.types import stored_name
 from lakebed.spec.schema import StructType

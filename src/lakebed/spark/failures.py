@@ -20,9 +20,9 @@ from urllib.parse import unquote
 from pyspark.errors import PySparkException
 
 from lakebed.errors import DataFileError, JobFailedError, LakebedError
-from lakebed.spark import jvm as internals
 from lakebed.spark.carried_errors import find_carried
-from lakebed.spark.jvm import JavaObject, Jvm
+from lakebed.spark.internals import jvm as internals
+from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.rule_errors import broken_rule
 
 

@@ -21,7 +21,7 @@ from lakebed.spark.deletion_vectors import VectorColumn
 from lakebed.spark.failures import reported_to
 from lakebed.spark.file_status import encode_groups
 from lakebed.spark.filters import Filter, FilterReader
-from lakebed.spark.jvm import FILE_INDEX, JavaObject, Jvm
+from lakebed.spark.internals.jvm import FILE_INDEX, JavaObject, Jvm
 from lakebed.spark.listing import Listing
 from lakebed.spark.metadata_only import Ask, answer
 from lakebed.spark.partitions import FileGroups

@@ -36,7 +36,7 @@ from lakebed.expressions import (
 from lakebed.expressions.casting import is_widening
 from lakebed.expressions.functions import TRUNCATIONS
 from lakebed.expressions.values import TEMPORAL, is_atomic
-from lakebed.spark.jvm import JavaObject, Jvm
+from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.types import stored_name
 from lakebed.spec.column_metadata import collations
 from lakebed.spec.schema import (

@@ -92,7 +92,7 @@ class FrameRows:
         """The rows, if they are in the plan and Arrow alone can make them fit the table."""
         if is_connect(self.frame) or _needs_spark(self.schema, layout):
             return None
-        from lakebed.spark.jvm_write import local_rows
+        from lakebed.spark.internals.write import local_rows
 
         return local_rows(self.frame, self.schema, MOST_LOCAL_ROWS)
 

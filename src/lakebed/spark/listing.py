@@ -17,7 +17,7 @@ from lakebed.log.selection import SCAN_FIELDS, file_columns, generated_bounds
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark import failures
 from lakebed.spark.filters import Filter
-from lakebed.spark.jvm import Jvm
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.partitions import FileGroups, Partitioning
 from lakebed.spec.column_mapping import mapping_mode
 from lakebed.spec.paths import decode_path, is_absolute, split_absolute

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.jvm import Jvm
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.projection import quote

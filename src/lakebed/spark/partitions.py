@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lakebed.formats.file_actions import map_values
 from lakebed.formats.statistics import FileColumns
 from lakebed.spark.filters import Filter
-from lakebed.spark.jvm import JavaObject, Jvm
+from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.types import stored_name, type_json, visible_schema
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.schema import StructField, StructType

@@ -47,7 +47,7 @@ def _is_native(session: SparkSession, root: str) -> bool:
 
 
 def _has_connector(session: SparkSession, root: str) -> bool:
-    from lakebed.spark.jvm import Jvm
+    from lakebed.spark.internals.jvm import Jvm
 
     scheme = root.partition("://")[0]
     return scheme == "file" or Jvm.of(session).has_file_system(scheme)

@@ -25,7 +25,7 @@ from lakebed.spark.deletion_vectors import (
     VectorReader,
 )
 from lakebed.spark.file_index import DeltaFileIndex
-from lakebed.spark.jvm import ROW_INDEX, Jvm
+from lakebed.spark.internals.jvm import ROW_INDEX, Jvm
 from lakebed.spark.listing import Listing
 from lakebed.spark.projection import logical_columns, quote
 from lakebed.spark.types import stored_schema, type_json

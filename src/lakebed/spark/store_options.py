@@ -63,7 +63,7 @@ class _Rule:
 
 def _settings(session: SparkSession, names: list[str]) -> dict[str, str]:
     if not is_connect(session):
-        from lakebed.spark.jvm import Jvm
+        from lakebed.spark.internals.jvm import Jvm
 
         return Jvm.of(session).hadoop_settings(names)
     known: dict[str, Any] = session.conf.getAll

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from lakebed.arrow.write import FileLayout
 from lakebed.formats.footer_stats import collect
 from lakebed.spark import failures
-from lakebed.spark.jvm import Jvm
-from lakebed.spark.jvm_write import MANIFEST, ParquetSink
+from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.write import MANIFEST, ParquetSink
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.projection import quote, spark_type
 from lakebed.spark.types import PARQUET_FIELD_ID

@@ -1,8 +1,7 @@
-"""Every internal of Spark that Lakebed touches, and nothing else.
+"""The JVM of a classic session: relations, listings, filters, plans and errors.
 
-Spark promises nothing about what is called here: JVM classes outside its public API, by py4j, and
-private names of the `pyspark` package. Each use has a test in `test_spark_internals` that says what
-breaks without it. Written for Spark 4.0 to 4.3; where these differ, the difference is here.
+JVM classes outside of Spark's public API, by py4j, and private names of the `pyspark` package.
+Written for Spark 4.0 to 4.3; where these differ, the difference is here.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions import captured
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 JavaObject = Any
 """A reference to an object in the JVM."""
@@ -29,8 +28,6 @@ ROW_INDEX = "_tmp_metadata_row_index"
 
 `_metadata.row_index` is made from it, but as part of a struct that is built for every row.
 """
-BYTE_ARRAY_OFFSET = 16
-"""Where the bytes of a Java byte array begin, as `Platform.BYTE_ARRAY_OFFSET` says."""
 
 
 class Jvm:
@@ -284,36 +281,6 @@ class Jvm:
         found = self._indexes(count).filter(is_match).toArray()
         indexes: list[int] = json.loads(self._class("java.util.Arrays").toString(found))
         return indexes
-
-    def get_long(self, data: Column, offset: Column) -> Column:
-        """Eight bytes of a binary column as a long. Nothing checks that they are inside of it."""
-        return self._static("org.apache.spark.unsafe.Platform", "getLong", '"long"', data, offset)
-
-    def is_bit_set(self, data: Column, offset: Column, index: Column) -> Column:
-        """A bit of a binary column from `offset` on. Nothing checks that it is inside of it."""
-        bits = "org.apache.spark.unsafe.bitset.BitSetMethods"
-        return self._static(bits, "isSet", '"boolean"', data, offset, index)
-
-    def _static(self, class_name: str, method: str, result: str, *arguments: Column) -> Column:
-        """A call of a static Java method on columns, compiled into the query.
-
-        The first argument is a byte array and the second a long, as in all methods used here.
-        """
-        utils = self._class("org.apache.spark.sql.classic.ExpressionUtils")
-        data, offset, *others = arguments
-        columns = [data, offset.cast("long"), *others]
-        call = self._class(f"{_EXPRESSIONS}.objects.StaticInvoke")(
-            self._named(class_name),
-            self.data_type(result),
-            method,
-            self.seq([utils.expression(each._jc) for each in columns]),
-            self.seq([]),
-            True,
-            True,
-            True,
-            self.none(),
-        )
-        return Column(utils.column(call))
 
     def reads_batches(self, schema: str) -> bool:
         """Whether Spark reads all of these columns in batches; else it makes a row of each row."""

@@ -1,4 +1,4 @@
-"""The internals of Spark behind its Parquet writer (see `jvm` for the rules of this module).
+"""The internals of Spark behind its Parquet writer (see the package for its rules).
 
 `FileStreamSink`, made for streams, writes each file under its final name and leaves a manifest of
 the files of successful tasks: no renames, no listing, and nothing of failed attempts.
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from lakebed.formats.arrow_types import to_arrow_schema
-from lakebed.spark.jvm import JavaObject, Jvm
+from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spec.schema import StructType
 
 MANIFEST = "_spark_metadata/0"

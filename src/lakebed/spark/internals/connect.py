@@ -1,4 +1,4 @@
-"""Every internal of Spark Connect's Python client that Lakebed touches, as `jvm` has the others.
+"""The Python client of Spark Connect.
 
 Imported only where a session is one of Spark Connect: the client needs packages that a classic
 application may not have.

@@ -1,6 +1,6 @@
 """Rules of Lakebed in Spark's optimizer, compiled in the driver by the compiler that Spark has.
 
-Internals of Spark like those in `spark.jvm`, with tests in `test_jvm_rules`.
+Tests are in `test_jvm_rules`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _compiled(session: SparkSession, name: str) -> Any:
         compiler = JavaClass("org.codehaus.janino.SimpleCompiler", gateway._gateway_client)()
         loaders = JavaClass("org.apache.spark.util.Utils", gateway._gateway_client)
         compiler.setParentClassLoader(loaders.getContextOrSparkClassLoader())
-        compiler.cook(files("lakebed.spark").joinpath(f"{name}.java").read_text("utf-8"))
+        compiler.cook(files("lakebed.spark.internals").joinpath(f"{name}.java").read_text("utf-8"))
         found = compiler.getClassLoader().loadClass(f"{_PACKAGE}.{name}")
         java = gateway.jvm.java.lang
         constructor = found.getDeclaredConstructor(gateway.new_array(java.Class, 0))
