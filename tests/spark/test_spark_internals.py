@@ -314,6 +314,17 @@ def test_plans_inside_of_filters_are_seen(jvm: Jvm, spark: SparkSession, path: P
     assert not jvm.holds_plan(scan._node.dataFilters())
 
 
+def test_statements_are_seen_before_spark_runs_them(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks: `USING delta` in SQL; SparkSession.sql."""
+    monkeypatch.setattr(type(spark), "sql", type(spark).sql)
+    seen: list[object] = []
+    internals.before_sql(lambda _, query: seen.append(query))
+    assert spark.sql("SELECT :x AS x", args={"x": 3}).first() == (3,)
+    assert seen == ["SELECT :x AS x"]
+
+
 def test_static_java_methods_are_columns(jvm: Jvm, spark: SparkSession) -> None:
     """Breaks: deletion vectors; StaticInvoke, KnownNotNull, Platform.getLong or BitSetMethods."""
     data = (5).to_bytes(8, "little") + b"\x02" + bytes(7)

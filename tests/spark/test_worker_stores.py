@@ -19,7 +19,7 @@ from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
-from lakebed.spark.workers.plane import register_if_free
+from lakebed.spark.workers.plane import register, register_if_free
 from lakebed.spark.workers.source import DeltaSource
 from lakebed.storage import open_store
 from s3_server import S3Server, s3_server
@@ -98,6 +98,7 @@ def test_the_plane_is_native_where_hadoop_has_a_connector(
 def plain_reader(spark: SparkSession) -> Any:
     from pyspark.sql.readwriter import DataFrameReader
 
+    register(spark)
     return DataFrameReader(spark).format("delta")
 
 

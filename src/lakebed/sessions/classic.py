@@ -17,6 +17,7 @@ from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import install_rules
 from lakebed.spark.internals.write import replace_writer
+from lakebed.spark.workers.plane import register
 
 _LOG = logging.getLogger("lakebed")
 
@@ -28,6 +29,7 @@ def install(spark: SparkSession) -> None:
         if not _installed:
             internals.replace_reader(_reader)
             replace_writer(_writer)
+            internals.before_sql(_register_for)
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()
@@ -44,6 +46,12 @@ def _install_rules(spark: SparkSession) -> None:
         install_rules(spark)
     except Exception:  # noqa: BLE001 - Spark can do without
         _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
+
+
+def _register_for(spark: SparkSession, query: object) -> None:
+    """Only SQL needs the name of the source, and the first registration takes seconds."""
+    if isinstance(query, str) and "delta" in query.lower() and is_enabled(spark):
+        register(spark)
 
 
 def _reader(spark: SparkSession) -> Any | None:

@@ -49,6 +49,7 @@ def enable(spark: SparkSession) -> SparkSession:
         from lakebed.sessions import remote
 
         remote.install()
+        register(spark)
     elif isinstance(spark, SparkSession):
         from lakebed.sessions import classic
 
@@ -59,7 +60,6 @@ def enable(spark: SparkSession) -> SparkSession:
             hint="give a SparkSession, classic or of Spark Connect",
         )
     spark.conf.set(ENABLED, "true")
-    register(spark)
     return spark
 
 

@@ -496,6 +496,18 @@ def replace_reader(make: Callable[[SparkSession], Any | None]) -> None:
     SparkSession.read = property(read)
 
 
+def before_sql(do: Callable[[SparkSession, object], None]) -> None:
+    """Calls `do` with every statement that `SparkSession.sql` is given, before Spark sees it."""
+    original = SparkSession.sql
+
+    def sql(self: SparkSession, sqlQuery: Any, *args: Any, **kwargs: Any) -> DataFrame:
+        do(self, sqlQuery)
+        return original(self, sqlQuery, *args, **kwargs)
+
+    sql.__doc__ = original.__doc__
+    SparkSession.sql = sql
+
+
 def convert_errors(convert: Callable[[JavaObject], Exception | None]) -> None:
     """Lets `convert` turn exceptions of the JVM into Python ones before pyspark does."""
     original = captured.convert_exception
