@@ -37,6 +37,8 @@ from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction
 
 Work = Callable[[], Any]
+SLOW_ROUNDS = 2
+"""Where raw Parquet takes most of a minute."""
 WARM_UP = 3
 """Rounds that do not count: Java compiles what runs often, and each side has code of its own."""
 
@@ -72,7 +74,8 @@ def plan(spark: SparkSession, folder: Path, files: int, rounds: int) -> dict[str
     path = _many_files(folder, files)
     paths = _paths(path)
     return _compare(
-        rounds,
+        min(rounds, SLOW_ROUNDS),
+        warm_up=1,
         delta=lambda: _planned(_read(spark, path)),
         parquet=lambda: _planned(spark.read.parquet(*paths)),
     )
@@ -88,7 +91,8 @@ def skip(spark: SparkSession, folder: Path, files: int, rounds: int) -> dict[str
         assert len(frame.where(wanted).collect()) == 5
 
     return _compare(
-        rounds,
+        min(rounds, SLOW_ROUNDS),
+        warm_up=1,
         delta=lambda: ask(_read(spark, path)),
         parquet=lambda: ask(spark.read.parquet(*paths)),
     )
@@ -172,9 +176,9 @@ def main() -> None:
 # --- measuring -----------------------------------------------------------------------------------
 
 
-def _compare(rounds: int, *, delta: Work, parquet: Work) -> dict[str, Any]:
+def _compare(rounds: int, *, delta: Work, parquet: Work, warm_up: int = WARM_UP) -> dict[str, Any]:
     times: dict[str, list[float]] = {"delta": [], "parquet": []}
-    for round_ in range(-WARM_UP, rounds):
+    for round_ in range(-warm_up, rounds):
         sides = [("delta", delta), ("parquet", parquet)]
         for name, work in sides if round_ % 2 else reversed(sides):
             gc.collect()
