@@ -39,7 +39,7 @@ from lakebed.transaction import Operation, Transaction
 Work = Callable[[], Any]
 SLOW_ROUNDS = 2
 """Where raw Parquet takes most of a minute."""
-WARM_UP = 3
+WARM_UP = 6
 """Rounds that do not count: Java compiles what runs often, and each side has code of its own."""
 
 

@@ -58,7 +58,7 @@ def scan(
         frame = _relation(jvm, index, stored, settings)
         return frame if columns is None else frame.select(*columns)
     frame = _relation(jvm, index, StructType((*stored.fields, _ROW_INDEX)), settings)
-    shown = columns or [F.col(quote(name)) for name in snapshot.schema.names]
+    shown = columns or [F.expr(quote(name)) for name in snapshot.schema.names]
     return _without_deleted(jvm, frame, shown, vectors, _bitmaps(listing))
 
 
@@ -72,13 +72,27 @@ def _without_deleted(
     jvm: Jvm, frame: DataFrame, shown: list[Column], vectors: VectorColumn, bitmaps: Bitmaps
 ) -> DataFrame:
     """The columns of the rows that are kept; `_metadata` is there as in any relation."""
-    row = F.col(ROW_INDEX)
     exposed, name, fields = jvm.expose_metadata(frame)
-    whole = F.col(quote(name))
-    parts = [row if field == "row_index" else whole.getField(field) for field in fields]
-    named = [part.alias(field) for part, field in zip(parts, fields, strict=True)]
-    kept = exposed.where(bitmaps.is_kept(jvm, vectors.bitmap(), row))
-    return jvm.hide_last_column(kept.select(*shown, F.struct(*named).alias(name)))
+    kept = exposed.where(_is_kept(jvm, vectors, bitmaps))
+    return jvm.hide_last_column(kept.select(*shown, F.expr(_metadata_sql(name, fields))))
+
+
+def _metadata_sql(name: str, fields: Sequence[str]) -> str:
+    """The hidden struct with the row index in its place. As a text: columns cost a call each."""
+    whole = quote(name)
+    parts = (ROW_INDEX if field == "row_index" else f"{whole}.{quote(field)}" for field in fields)
+    pairs = (f"'{field}', {part}" for field, part in zip(fields, parts, strict=True))
+    return f"named_struct({', '.join(pairs)}) AS {whole}"
+
+
+def _is_kept(jvm: Jvm, vectors: VectorColumn, bitmaps: Bitmaps) -> Column:
+    """The condition, which is the same for all tables whose bitmaps are in the hidden column."""
+    if not isinstance(vectors, BitmapColumn):
+        return bitmaps.is_kept(jvm, vectors.bitmap(), F.col(ROW_INDEX))
+    key = type(bitmaps).__name__
+    if key not in jvm.conditions:
+        jvm.conditions[key] = bitmaps.is_kept(jvm, vectors.bitmap(), F.col(ROW_INDEX))
+    return jvm.conditions[key]
 
 
 def _vector_column(jvm: Jvm, listing: Listing, stored: StructType) -> VectorColumn | None:

@@ -48,6 +48,8 @@ class Jvm:
         self._classes: dict[str, Any] = {}
         self._named_classes: dict[str, JavaObject] = {}
         self._getters: dict[str, JavaObject] = {}
+        self.conditions: dict[str, Any] = {}
+        """Columns that many queries share, each made of dozens of calls."""
 
     # --- sessions ---
 
