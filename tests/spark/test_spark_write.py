@@ -463,3 +463,18 @@ def test_appending_other_partitions_than_the_tables_is_refused(
     frame.write.format("delta").partitionBy("p").save(str(tmp_path))
     with pytest.raises(SchemaMismatchError, match="partitioned"):
         frame.write.format("delta").mode("append").partitionBy("id").save(str(tmp_path))
+
+
+@pytest.mark.parametrize("partitioned", [True, False])
+def test_replace_where_reads_times_in_the_zone_of_the_session(
+    spark: SparkSession, tmp_path: Path, partitioned: bool
+) -> None:
+    hours = "SELECT id, timestamp'2026-01-01 00:00:00Z' + make_interval(0, 0, 0, 0, id) at"
+    frame = spark.sql(f"{hours} FROM range(12)").repartition(12, "id")
+    writer = frame.write.format("delta")
+    (writer.partitionBy("at") if partitioned else writer).save(str(tmp_path))
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        # Midnight in New York is five o'clock in UTC.
+        new = spark.sql("SELECT 100L id, timestamp'2026-01-01 00:00:00' at")
+        save(new, tmp_path, "overwrite", replaceWhere="at >= '2026-01-01 00:00:00'")
+    assert ids(tmp_path) == [0, 1, 2, 3, 4, 100]

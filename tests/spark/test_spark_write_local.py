@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from written_tables import create, job_count, other_reader, save
@@ -69,3 +70,11 @@ def test_rows_go_through_spark_where_arrow_alone_could_be_wrong(
             save(frame, tmp_path)
     assert jobs
     assert other_reader(tmp_path).num_rows == count
+
+
+def test_options_of_a_write_hold_for_local_rows_too(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.sql("SELECT * FROM VALUES (1), (2) AS t(id)")
+    save(frame, tmp_path, compression="gzip", maxRecordsPerFile=1)
+    files = [pq.read_metadata(file) for file in tmp_path.glob("*.parquet")]
+    assert [file.num_rows for file in files] == [1, 1]
+    assert {file.row_group(0).column(0).compression for file in files} == {"GZIP"}

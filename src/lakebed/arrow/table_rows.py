@@ -26,7 +26,7 @@ class TableRows:
     store: Store
     table: pa.Table
     max_rows_per_file: int | None = None
-    understands_spark: ClassVar[bool] = False
+    spark_zone: ClassVar[str | None] = None
 
     @cached_property
     def schema(self) -> StructType:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -100,6 +100,13 @@ class FileLayout:
         found = (field for field in self.schema.fields if identity(field) is not None)
         missing = (field for field in found if field.name not in chosen)
         return StructType((*chosen.fields, *missing))
+
+    def with_codec(self, codec: str | None) -> FileLayout:
+        """The same with another codec than the table's, if one is given."""
+        if codec is None:
+            return self
+        key = TableProperties.parquet_compression_codec.key
+        return replace(self, configuration={**self.configuration, key: codec})
 
     @property
     def codec(self) -> str:

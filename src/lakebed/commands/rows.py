@@ -16,8 +16,8 @@ class Rows(Protocol):
     """Rows on their way into a table."""
 
     @property
-    def understands_spark(self) -> bool:
-        """Whether rules and predicates may be any SQL of Spark's."""
+    def spark_zone(self) -> str | None:
+        """The time zone in which Spark reads rules and predicates; None if Lakebed reads them."""
         ...
 
     @property

@@ -30,7 +30,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.partition_values import parse_column
-from lakebed.spec.schema import StructField
+from lakebed.spec.schema import TIMESTAMP, StructField
 from lakebed.transaction import Transaction
 
 
@@ -88,12 +88,17 @@ class Replacing:
         return Replaced(_removes(chosen), self.rows.keep(self.snapshot, chosen, sql, self.layout))
 
     def _predicate(self, sql: str) -> Expression | None:
+        """None if Lakebed would not choose the rows that Spark chooses."""
+        zone = self.rows.spark_zone
         try:
-            return parse_predicate(sql, self.snapshot.schema)
+            predicate = parse_predicate(sql, self.snapshot.schema)
         except PredicateError:
-            if self.rows.understands_spark:
-                return None
-            raise
+            if zone is None:
+                raise
+            return None
+        # Lakebed's own predicates are in UTC: in another zone a text is another moment.
+        is_other = zone is not None and zone not in _UTC and _has_moments(predicate)
+        return None if is_other else predicate
 
     def _is_about_partitions(self, predicate: Expression) -> bool:
         partitions = {name.lower() for name in self.snapshot.partition_columns}
@@ -136,6 +141,15 @@ _ALL = (
     "defaultRowCommitVersion",
     "clusteringProvider",
 )
+
+
+_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
+
+
+def _has_moments(expression: Expression) -> bool:
+    """Whether a value in it depends on a time zone."""
+    here = expression.data_type == TIMESTAMP
+    return here or any(_has_moments(child) for child in expression.children)
 
 
 def _removes(files: pa.Table) -> list[Remove]:

@@ -11,11 +11,10 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from lakebed.spark.projection import spark_type
+from lakebed.spark.projection import is_same_type, spark_type
 from lakebed.spark.rule_errors import rule_message
 from lakebed.spec.column_metadata import LengthLimit, length_limits
 from lakebed.spec.schema import (
-    VOID,
     ArrayType,
     DataType,
     MapType,
@@ -28,7 +27,7 @@ from lakebed.spec.schema import (
 
 def fitted(f: Any, value: Column, given: DataType, wanted: DataType) -> Column:
     """The value as the table's type. `f` are Spark's functions."""
-    if _is_same(given, wanted):
+    if is_same_type(given, wanted):
         return value
     if isinstance(given, StructType) and isinstance(wanted, StructType):
         parts = [_part(f, value, given, field) for field in wanted.fields]
@@ -57,28 +56,13 @@ def _part(f: Any, value: Column, given: StructType, wanted: StructField) -> Colu
 
 
 def _fitted_map(f: Any, value: Column, given: MapType, wanted: MapType) -> Column:
-    if not _is_same(given.value_type, wanted.value_type):
+    if not is_same_type(given.value_type, wanted.value_type):
         values = (given.value_type, wanted.value_type)
         value = f.transform_values(value, lambda _, each: fitted(f, each, *values))
-    if not _is_same(given.key_type, wanted.key_type):
+    if not is_same_type(given.key_type, wanted.key_type):
         keys = (given.key_type, wanted.key_type)
         value = f.transform_keys(value, lambda each, _: fitted(f, each, *keys))
     return value
-
-
-def _is_same(given: DataType, wanted: DataType) -> bool:
-    """Whether names and types are equal; nullability and metadata do not matter."""
-    if isinstance(given, StructType) and isinstance(wanted, StructType):
-        return given.names == wanted.names and all(
-            _is_same(one.data_type, other.data_type)
-            for one, other in zip(given.fields, wanted.fields, strict=True)
-        )
-    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        return _is_same(given.element_type, wanted.element_type)
-    if isinstance(given, MapType) and isinstance(wanted, MapType):
-        same_keys = _is_same(given.key_type, wanted.key_type)
-        return same_keys and _is_same(given.value_type, wanted.value_type)
-    return given == wanted and given != VOID
 
 
 def _limited(

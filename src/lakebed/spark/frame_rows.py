@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -51,7 +51,10 @@ class FrameRows:
     optimize: bool | None = None
     collect_stats: bool = True
     default_compression: str | None = None
-    understands_spark: ClassVar[bool] = True
+
+    @property
+    def spark_zone(self) -> str:
+        return str(self.frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
     @cached_property
     def schema(self) -> StructType:
@@ -61,8 +64,9 @@ class FrameRows:
         """Makes the rows fit the table and writes them. `rule` must be true for each of them."""
         local = None if rule is not None else self._local_rows(layout)
         if local is not None:
-            limit = self.settings.max_rows_per_file
-            return TableRows(self.store, local, limit).write(layout)
+            settings = self._settings(layout)
+            rows = TableRows(self.store, local, settings.max_rows_per_file)
+            return self._finished(rows.write(layout.with_codec(settings.compression)))
         drawn = draws_identity(self.schema, layout.schema)
         numbering = self.plane.num_partitions(self.frame) if drawn else None
         rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
@@ -109,8 +113,12 @@ class FrameRows:
         stats = [orjson.loads(add.stats or "{}") for add in adds]
         count = sum(each[NUM_RECORDS] for each in stats)
         fields = tuple(_advanced(each, stats) for each in schema.fields)
-        kept = list(adds) if self.collect_stats else list(map(_counted, adds, stats))
-        return Written(kept, StructType(fields), count)
+        return self._finished(Written(list(adds), StructType(fields), count))
+
+    def _finished(self, written: Written) -> Written:
+        if self.collect_stats:
+            return written
+        return replace(written, adds=[_counted(add) for add in written.adds])
 
 
 def _advanced(field: StructField, stats: Iterable[dict[str, Any]]) -> StructField:
@@ -126,9 +134,10 @@ def _advanced(field: StructField, stats: Iterable[dict[str, Any]]) -> StructFiel
     return field if moved == marks else with_identity(field, moved)
 
 
-def _counted(add: Add, stats: dict[str, Any]) -> Add:
+def _counted(add: Add) -> Add:
     """With no statistics but the number of rows, which row ids are made of."""
-    return replace(add, stats=orjson.dumps({NUM_RECORDS: stats[NUM_RECORDS]}).decode())
+    count = orjson.loads(add.stats or "{}")[NUM_RECORDS]
+    return replace(add, stats=orjson.dumps({NUM_RECORDS: count}).decode())
 
 
 def _needs_spark(given: StructType, layout: FileLayout) -> bool:

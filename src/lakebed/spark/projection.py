@@ -29,7 +29,7 @@ from lakebed.spec.schema import (
 def logical_columns(schema: StructType, mode: str) -> list[Column] | None:
     """The columns of the table; None if the data files have them as they are."""
     shown, stored = visible_schema(schema), stored_schema(schema, mode)
-    if _is_same(shown, stored):
+    if is_same_type(shown, stored):
         return None
     if mode == "id":
         named = iter(stored_schema(schema, "none").fields)
@@ -57,7 +57,7 @@ def _whole(shown: StructField, stored: StructField | None, named: Iterator[Struc
         return _null(shown).alias(shown.name)
     kind = next(named).data_type
     value = F.col(quote(stored.name))
-    is_named = _is_same(kind, stored.data_type)
+    is_named = is_same_type(kind, stored.data_type)
     return _aliased(value if is_named else value.cast(spark_type(kind)), shown, kind)
 
 
@@ -67,7 +67,7 @@ def _aliased(value: Column, shown: StructField, stored: DataType) -> Column:
 
 
 def _converted(value: Column, shown: DataType, stored: DataType) -> Column:
-    if _is_same(shown, stored):
+    if is_same_type(shown, stored):
         return value
     if isinstance(shown, StructType) and isinstance(stored, StructType):
         return _converted_struct(value, shown, stored)
@@ -107,18 +107,18 @@ def _pairs(shown: StructType, stored: StructType) -> list[tuple[StructField, Str
     return [(field, next(sources) if has_data(field.data_type) else None) for field in shown.fields]
 
 
-def _is_same(shown: DataType, stored: DataType) -> bool:
+def is_same_type(shown: DataType, stored: DataType) -> bool:
     """Whether names and types are equal; metadata does not matter."""
     if isinstance(shown, StructType) and isinstance(stored, StructType):
         return shown.names == stored.names and all(
-            _is_same(one.data_type, other.data_type)
+            is_same_type(one.data_type, other.data_type)
             for one, other in zip(shown.fields, stored.fields, strict=True)
         )
     if isinstance(shown, ArrayType) and isinstance(stored, ArrayType):
-        return _is_same(shown.element_type, stored.element_type)
+        return is_same_type(shown.element_type, stored.element_type)
     if isinstance(shown, MapType) and isinstance(stored, MapType):
-        same_keys = _is_same(shown.key_type, stored.key_type)
-        return same_keys and _is_same(shown.value_type, stored.value_type)
+        same_keys = is_same_type(shown.key_type, stored.key_type)
+        return same_keys and is_same_type(shown.value_type, stored.value_type)
     return shown == stored
 
 

@@ -7,7 +7,7 @@ that another attempt overtook, leaves files that no commit names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import orjson
 import pyarrow as pa
@@ -17,7 +17,6 @@ from lakebed.formats.arrow_types import cast_table
 from lakebed.spark.carried_errors import carried
 from lakebed.spark.plane import FileSettings
 from lakebed.spec.actions import Add
-from lakebed.spec.properties import TableProperties
 from lakebed.storage.store import Store
 
 COLUMN = "add"
@@ -36,11 +35,7 @@ class WriteTask:
 
     @classmethod
     def of(cls, store: Store, layout: FileLayout, settings: FileSettings) -> WriteTask:
-        if settings.compression is not None:
-            key = TableProperties.parquet_compression_codec.key
-            configuration = {**layout.configuration, key: settings.compression}
-            layout = replace(layout, configuration=configuration)
-        return cls(store, layout, settings.max_rows_per_file)
+        return cls(store, layout.with_codec(settings.compression), settings.max_rows_per_file)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with carried():
