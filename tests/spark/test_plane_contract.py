@@ -156,6 +156,18 @@ def test_columns_and_a_condition_can_be_given_by_hand(spark: SparkSession, tmp_p
         spark.read.format("delta").option("columns", "nope").load(str(tmp_path))
 
 
+def test_a_condition_by_hand_is_read_as_spark_reads_it(spark: SparkSession, tmp_path: Path) -> None:
+    """In the zone of the session, and with functions that only Spark knows."""
+    moments = pa.array([0, 4 * 3_600_000_000, 6 * 3_600_000_000], pa.timestamp("us", "UTC"))
+    lakebed.write(tmp_path, pa.table({"id": [1, 2, 3], "at": moments}))
+    reader = spark.read.format("delta").option("columns", "id")
+    with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        late = reader.option("where", "at >= '1970-01-01 00:00:00'").load(str(tmp_path))
+        odd = reader.option("where", "cast(id as string) RLIKE '^[13]$'").load(str(tmp_path))
+        assert sorted(map(tuple, late.collect())) == [(3,)]
+        assert sorted(map(tuple, odd.collect())) == [(1,), (3,)]
+
+
 def test_a_file_that_is_gone_is_named(spark: SparkSession, tmp_path: Path) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1]}))
     found = load(spark, tmp_path)

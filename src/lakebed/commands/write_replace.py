@@ -24,13 +24,14 @@ from lakebed.expressions import (
     parse_predicate,
     references,
 )
+from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.partition_values import parse_column
-from lakebed.spec.schema import TIMESTAMP, StructField
+from lakebed.spec.schema import StructField
 from lakebed.transaction import Transaction
 
 
@@ -96,8 +97,7 @@ class Replacing:
             if zone is None:
                 raise
             return None
-        # Lakebed's own predicates are in UTC: in another zone a text is another moment.
-        is_other = zone is not None and zone not in _UTC and _has_moments(predicate)
+        is_other = zone is not None and not is_utc(zone) and depends_on_zone(predicate)
         return None if is_other else predicate
 
     def _is_about_partitions(self, predicate: Expression) -> bool:
@@ -141,15 +141,6 @@ _ALL = (
     "defaultRowCommitVersion",
     "clusteringProvider",
 )
-
-
-_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
-
-
-def _has_moments(expression: Expression) -> bool:
-    """Whether a value in it depends on a time zone."""
-    here = expression.data_type == TIMESTAMP
-    return here or any(_has_moments(child) for child in expression.children)
 
 
 def _removes(files: pa.Table) -> list[Remove]:

@@ -36,6 +36,7 @@ from lakebed.expressions import (
 from lakebed.expressions.casting import is_widening
 from lakebed.expressions.functions import TRUNCATIONS
 from lakebed.expressions.values import TEMPORAL, is_atomic
+from lakebed.expressions.zones import is_utc
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.types import stored_name
 from lakebed.spec.column_metadata import collations
@@ -363,7 +364,7 @@ def _is_zone_free(node: _Node, source: DataType, target: DataType) -> bool:
 
 
 def _is_utc(node: _Node) -> bool:
-    return node.raw.get("timeZoneId") in ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
+    return is_utc(node.raw.get("timeZoneId"))
 
 
 _OPERATORS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -13,11 +13,14 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType as SparkStructType
 
 from lakebed.arrow.write import FileLayout
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, PredicateError
+from lakebed.expressions import parse_predicate
+from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import is_connect
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.plane_options import COLUMNS, WHERE, ScanOptions
+from lakebed.spark.projection import quote
 from lakebed.spark.store_options import storage_options
 from lakebed.spark.types import visible_schema
 from lakebed.spark.workers import source
@@ -65,6 +68,28 @@ class WorkersPlane:
     ) -> DataFrame:
         register(self.session)
         asked = ScanOptions.of(options)
+        if asked.where is None or self._is_understood(asked.where, snapshot):
+            return self._load(snapshot, asked, options, only)
+        everything = replace(asked, columns=None, where=None)
+        frame = self._load(snapshot, everything, options, only).where(asked.where)
+        return frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
+
+    def _is_understood(self, where: str, snapshot: Snapshot) -> bool:
+        """Whether workers, who know no Spark and no zone but UTC, find the same rows as Spark."""
+        try:
+            predicate = parse_predicate(where, snapshot.schema)
+        except PredicateError:
+            return False
+        zone = self.session.conf.get("spark.sql.session.timeZone")
+        return is_utc(zone) or not depends_on_zone(predicate)
+
+    def _load(
+        self,
+        snapshot: Snapshot,
+        asked: ScanOptions,
+        options: Mapping[str, str],
+        only: Sequence[str] | None,
+    ) -> DataFrame:
         shown = visible_schema(asked.picked(snapshot.schema))
         reader = _plain_reader(self.session).format(source.LakebedSource.name())
         reader = reader.schema(SparkStructType.fromJson(shown.to_json()))
