@@ -135,18 +135,6 @@ def jvm_string(spark: SparkSession, text: str) -> Any:
     return spark.sparkContext._jvm.java.lang.StringBuilder(text)
 
 
-def test_hidden_metadata_can_be_moved_above_a_filter(
-    jvm: Jvm, spark: SparkSession, path: Path
-) -> None:
-    """Breaks: `_metadata` of tables with deletion vectors; makeCopy or hiddenOutputTag is gone."""
-    exposed, name, fields = jvm.expose_metadata(load(spark, path))
-    assert exposed.columns[-1] == name == "_metadata"
-    assert {"file_path", "row_index"} <= set(fields)
-    hidden = jvm.hide_last_column(exposed.where("n = 4"))
-    assert hidden.columns == ["p", "n", "t"] or hidden.columns == ["n", "t", "p"]
-    assert hidden.select("_metadata.file_size").collect()[0][0] > 0
-
-
 def test_row_indexes_have_their_internal_name(spark: SparkSession, tmp_path: Path) -> None:
     """Breaks: deletion vectors; the Parquet reader would not fill this column with row indexes."""
     spark.range(5).coalesce(1).write.parquet(str(tmp_path / "x"))

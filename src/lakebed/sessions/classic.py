@@ -15,7 +15,7 @@ from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.rules import install_rules
+from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
 from lakebed.spark.internals.write import replace_writer
 from lakebed.spark.workers.plane import register
 
@@ -43,7 +43,7 @@ _installed = False
 def _install_rules(spark: SparkSession) -> None:
     """Without its rules a session answers the same, but slower."""
     try:
-        install_rules(spark)
+        install_rule(spark, METADATA_ONLY)
     except Exception:  # noqa: BLE001 - Spark can do without
         _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
 

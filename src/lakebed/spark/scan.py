@@ -26,8 +26,9 @@ from lakebed.spark.deletion_vectors import (
 )
 from lakebed.spark.file_index import DeltaFileIndex
 from lakebed.spark.internals.jvm import ROW_INDEX, Jvm
+from lakebed.spark.internals.kept_rows import without_deleted
 from lakebed.spark.listing import Listing
-from lakebed.spark.projection import logical_columns, quote
+from lakebed.spark.projection import logical_columns
 from lakebed.spark.types import stored_schema, type_json
 from lakebed.spec.schema import LONG, StructField, StructType
 
@@ -58,31 +59,14 @@ def scan(
         frame = _relation(jvm, index, stored, settings)
         return frame if columns is None else frame.select(*columns)
     frame = _relation(jvm, index, StructType((*stored.fields, _ROW_INDEX)), settings)
-    shown = columns or [F.expr(quote(name)) for name in snapshot.schema.names]
-    return _without_deleted(jvm, frame, shown, vectors, _bitmaps(listing))
+    kept = _is_kept(jvm, vectors, _bitmaps(listing))
+    return without_deleted(jvm, frame, kept, snapshot.schema.names, columns)
 
 
 def _relation(
     jvm: Jvm, index: DeltaFileIndex, stored: StructType, options: Mapping[str, str]
 ) -> DataFrame:
     return jvm.relation(index, type_json(stored), type_json(index.partition_schema), options)
-
-
-def _without_deleted(
-    jvm: Jvm, frame: DataFrame, shown: list[Column], vectors: VectorColumn, bitmaps: Bitmaps
-) -> DataFrame:
-    """The columns of the rows that are kept; `_metadata` is there as in any relation."""
-    exposed, name, fields = jvm.expose_metadata(frame)
-    kept = exposed.where(_is_kept(jvm, vectors, bitmaps))
-    return jvm.hide_last_column(kept.select(*shown, F.expr(_metadata_sql(name, fields))))
-
-
-def _metadata_sql(name: str, fields: Sequence[str]) -> str:
-    """The hidden struct with the row index in its place. As a text: columns cost a call each."""
-    whole = quote(name)
-    parts = (ROW_INDEX if field == "row_index" else f"{whole}.{quote(field)}" for field in fields)
-    pairs = (f"'{field}', {part}" for field, part in zip(fields, parts, strict=True))
-    return f"named_struct({', '.join(pairs)}) AS {whole}"
 
 
 def _is_kept(jvm: Jvm, vectors: VectorColumn, bitmaps: Bitmaps) -> Column:

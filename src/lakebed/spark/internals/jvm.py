@@ -17,7 +17,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions import captured
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 JavaObject = Any
 """A reference to an object in the JVM."""
@@ -136,42 +136,12 @@ class Jvm:
         name = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
         return self._class(name)()
 
-    def expose_metadata(self, frame: DataFrame) -> tuple[DataFrame, str, list[str]]:
-        """A relation with its hidden `_metadata` as the last column, but without `row_index`.
-
-        Also the name of that column, which differs if the relation has a `_metadata` of its own,
-        and the names of all fields that `_metadata` has.
-        """
-        relation = frame._jdf.queryExecution().analyzed()
-        hidden = relation.metadataOutput().apply(0)
-        fields = json.loads(hidden.dataType().json())["fields"]
-        others = [field for field in fields if field["name"] != "row_index"]
-        data_type = self.data_type(json.dumps({"type": "struct", "fields": others}))
-        extended = self._with_output(relation, hidden.withDataType(data_type))
-        return self._frame(extended), str(hidden.name()), [field["name"] for field in fields]
-
-    def hide_last_column(self, frame: DataFrame) -> DataFrame:
-        """The DataFrame without its last column, which is still found as `_metadata`."""
-        plan = frame._jdf.queryExecution().analyzed()
-        *shown, last = self.expressions(plan.output())
-        builder = self._class("org.apache.spark.sql.types.MetadataBuilder")()
-        marked = builder.withMetadata(last.metadata()).putString("__metadata_col", "_metadata")
-        project = self._class("org.apache.spark.sql.catalyst.plans.logical.Project")
-        top = project(self.seq(shown), plan)
-        top.setTagValue(project.hiddenOutputTag(), self.seq([last.withMetadata(marked.build())]))
-        return self._frame(top)
-
-    def _with_output(self, relation: JavaObject, column: JavaObject) -> JavaObject:
-        """A `LogicalRelation` with a column more; its constructor differs between versions."""
-        arguments = self._gateway.new_array(self._java.Object, relation.productArity())
-        for place in range(relation.productArity()):
-            arguments[place] = relation.productElement(place)
-        arguments[1] = self.seq([*self.expressions(relation.output()), column])
-        return relation.makeCopy(arguments)
-
-    def _frame(self, plan: JavaObject) -> DataFrame:
-        datasets = self._class("org.apache.spark.sql.classic.Dataset")
-        return DataFrame(datasets.ofRows(self.session._jsparkSession, plan), self.session)
+    def columns(self, columns: Sequence[Column]) -> JavaObject:
+        """A `Column[]`."""
+        array = self._gateway.new_array(self._class("org.apache.spark.sql.Column"), len(columns))
+        for place, column in enumerate(columns):
+            array[place] = column._jc
+        return array
 
     # --- listings ---
 

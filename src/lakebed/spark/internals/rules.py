@@ -11,19 +11,20 @@ from typing import Any
 from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
-RULES = ("MetadataOnly",)
+METADATA_ONLY = "MetadataOnly"
+KEPT_ROWS = "KeptRows"
 """Java classes in the files of the same name."""
 
 
-def install_rules(session: SparkSession) -> None:
-    """Appends the rules to the session's; copies of the session have them too."""
+def install_rule(session: SparkSession, name: str) -> Any:
+    """Appends a rule to the session's; copies of the session have it too. The rule as an object."""
     experimental = session._jsparkSession.experimental()
     known = experimental.extraOptimizations()
     names = {str(known.apply(i).ruleName()) for i in range(known.length())}
-    for name in RULES:
-        if f"{_PACKAGE}.{name}" not in names:
-            known = known.appended(_compiled(session, name))
-    getattr(experimental, "extraOptimizations_$eq")(known)
+    rule = _compiled(session, name)
+    if f"{_PACKAGE}.{name}" not in names:
+        getattr(experimental, "extraOptimizations_$eq")(known.appended(rule))
+    return rule
 
 
 def _compiled(session: SparkSession, name: str) -> Any:
