@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
-from lakebed.sessions.location import open_location
+from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for
 
 
