@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from lakebed.errors import LakebedError
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
+    from lakebed.tables.delta_table import DeltaTable
     from lakebed.tables.table import Scan, Table, is_delta_table, write
     from lakebed.tables.table import open_table as open
 
 __all__ = [
+    "DeltaTable",
     "LakebedError",
     "Scan",
     "Table",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DeltaTable": "lakebed.tables.delta_table:DeltaTable",
     "LakebedError": "lakebed.errors:LakebedError",
     "Scan": "lakebed.tables.table:Scan",
     "Table": "lakebed.tables.table:Table",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class LakebedError(Exception):
@@ -173,6 +173,12 @@ class JobFailedError(LakebedError):
     code = "JOB_FAILED"
 
 
+class MultipleMatchesError(LakebedError):
+    """Several rows of the source of a MERGE would change one row of the table."""
+
+    code = "MULTIPLE_MATCHES"
+
+
 class AppendOnlyError(LakebedError):
     code = "APPEND_ONLY"
 
@@ -231,6 +237,25 @@ class ConcurrentDeleteReadError(ConflictError):
 
 class ConcurrentDeleteDeleteError(ConflictError):
     code = "CONCURRENT_DELETE_DELETE"
+
+
+class RowConflictError(ConcurrentDeleteDeleteError):
+    """Both commits delete or change the same rows. `rows` has some of their indexes by file."""
+
+    code = "ROW_CONFLICT"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        version: int | None = None,
+        operation: str | None = None,
+        files: Sequence[str] = (),
+        rows: Mapping[str, list[int]] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.rows: Mapping[str, list[int]] = {} if rows is None else dict(rows)
+        super().__init__(message, version=version, operation=operation, files=files, hint=hint)
 
 
 class ConcurrentTransactionError(ConflictError):

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.arrow.file_columns import find, physical_names
@@ -34,7 +35,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
 from lakebed.spec.partition_values import parse_column
-from lakebed.spec.schema import VOID, StructField, StructType
+from lakebed.spec.schema import LONG, VOID, StructField, StructType
 from lakebed.storage.store import Store
 
 _WORKERS = 4
@@ -73,6 +74,8 @@ class ScanPlan:
     read: StructType
     where: Expression | None
     files: pa.Table
+    position: StructField | None = None
+    """The last column of `output`, if it is to be the index of each row in its file."""
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -97,8 +100,14 @@ def plan_scan(
     snapshot: Snapshot,
     columns: Sequence[str] | None = None,
     where: Expression | None = None,
+    *,
+    position: str | None = None,
 ) -> ScanPlan:
-    """Choose columns and files; reads no data."""
+    """Choose columns and files; reads no data.
+
+    `position` is the name of one more column, with the index of each row in its file: deleted rows
+    and rows that `where` leaves out count too.
+    """
     schema = snapshot.schema
     if not schema.fields:
         raise SchemaError(
@@ -110,7 +119,9 @@ def plan_scan(
     needed |= {path[0].lower() for path in (references(where) if where else ())}
     read = StructType(tuple(field for field in schema.fields if field.name.lower() in needed))
     files = select_files(snapshot, where).files
-    return ScanPlan(ScannedTable.of(snapshot), output, read, where, files)
+    index = None if position is None else _position_field(schema, position)
+    shown = output if index is None else StructType((*output.fields, index))
+    return ScanPlan(ScannedTable.of(snapshot), shown, read, where, files, index)
 
 
 def read_batches(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
@@ -176,7 +187,7 @@ class _Reader:
             kept = self._kept_rows(file.metadata.num_rows)
             start = 0
             for groups, count in _piecewise(file.metadata):
-                table = self._table(file, groups, count)
+                table = self._with_position(self._table(file, groups, count), start)
                 yield table if kept is None else table.filter(kept.slice(start, count))
                 start += count
 
@@ -184,6 +195,14 @@ class _Reader:
         stored = self._stored_columns(file, groups)
         columns = [self._column(field, stored, count) for field in self._plan.read.fields]
         return pa.table(columns, schema=to_arrow_schema(self._plan.read))
+
+    def _with_position(self, table: pa.Table, start: int) -> pa.Table:
+        field = self._plan.position
+        if field is None:
+            return table
+        numbers = pc.indices_nonzero(pa.repeat(pa.scalar(True), table.num_rows))
+        column = pc.add(numbers.cast(pa.int64()), start)
+        return table.append_column(pa.field(field.name, pa.int64(), field.nullable), column)
 
     def _stored_columns(self, file: pq.ParquetFile, groups: list[int]) -> pa.Table | None:
         """The columns of the file that the scan needs, cast to the table's types."""
@@ -249,6 +268,16 @@ def _piecewise(footer: pq.FileMetaData) -> Iterator[tuple[list[int], int]]:
         size += group.total_byte_size
     if groups:
         yield groups, count
+
+
+def _position_field(schema: StructType, name: str) -> StructField:
+    taken = schema.find(name)
+    if taken is not None:
+        raise SchemaError(
+            f"the column {taken.name!r} has the name that row numbers have while rows are changed",
+            hint="rename the column",
+        )
+    return StructField(name, LONG, nullable=False)
 
 
 def pick_columns(schema: StructType, columns: Sequence[str]) -> StructType:

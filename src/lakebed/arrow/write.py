@@ -7,7 +7,7 @@ Nothing here is visible to readers: files count once a commit names them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,6 +57,8 @@ class FileLayout:
     partition_columns: tuple[str, ...]
     configuration: Mapping[str, str]
     keeps_partitions: bool = False
+    unindexed: frozenset[str] = frozenset()
+    """Columns without statistics, whatever the settings say."""
 
     @classmethod
     def of(cls, metadata: Metadata, protocol: Protocol) -> FileLayout:
@@ -92,7 +94,8 @@ class FileLayout:
     @cached_property
     def indexed(self) -> StructType:
         """The columns that have statistics, by their physical names."""
-        chosen = indexed_columns(self.schema, self.properties, self.partition_columns)
+        known = tuple(field for field in self.schema.fields if field.name not in self.unindexed)
+        chosen = indexed_columns(StructType(known), self.properties, self.partition_columns)
         return physical_schema(without_void(self._with_identity(chosen)), self.mode)
 
     def _with_identity(self, chosen: StructType) -> StructType:
@@ -100,6 +103,12 @@ class FileLayout:
         found = (field for field in self.schema.fields if identity(field) is not None)
         missing = (field for field in found if field.name not in chosen)
         return StructType((*chosen.fields, *missing))
+
+    def with_columns(self, columns: Sequence[StructField]) -> FileLayout:
+        """The same with more columns in the files than the table has, without statistics."""
+        schema = StructType((*self.schema.fields, *columns))
+        names = self.unindexed.union(field.name for field in columns)
+        return replace(self, schema=schema, unindexed=names)
 
     def with_codec(self, codec: str | None) -> FileLayout:
         """The same with another codec than the table's, if one is given."""
@@ -153,9 +162,12 @@ def write_file(
     table: pa.Table,
     *,
     data_change: bool = True,
+    folder: str | None = None,
 ) -> Add:
     """Write one file of rows of one partition, as `rows_by_partition` gives them."""
     path = _new_path(layout, values)
+    if folder is not None:
+        path = f"{folder}/{path}"
     sink = pa.BufferOutputStream()
     footer = _write_parquet(layout, table, sink)
     data = sink.getvalue()

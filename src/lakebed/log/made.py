@@ -36,7 +36,9 @@ def made_snapshot(
     """
     schema = parse_schema(metadata.schema_string)
     mode = mapping_mode(metadata.configuration)
-    more = [_mapped(field, number, mode) for number, field in enumerate([*columns, *partitions])]
+    more = [
+        mapped_field(field, number, mode) for number, field in enumerate([*columns, *partitions])
+    ]
     made = replace(
         metadata,
         # Spark takes relations of one table and version for the same: this is another table.
@@ -47,7 +49,8 @@ def made_snapshot(
     return Snapshot.created(store, [protocol, made, *adds])
 
 
-def _mapped(field: StructField, number: int, mode: str) -> StructField:
+def mapped_field(field: StructField, number: int, mode: str) -> StructField:
+    """A column that is in no schema, which keeps its name in the files of the table."""
     if mode == "none":
         return field
     mapping = {

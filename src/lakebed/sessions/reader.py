@@ -1,7 +1,7 @@
 """`spark.read` of a session that Lakebed is enabled for: `format("delta")` comes here.
 
 Time travel as in delta-spark: the options versionAsOf and timestampAsOf, or `path@v3` and
-`path@20260131120000000` at the end of a path.
+`path@20260131120000000` at the end of a path. The option readChangeFeed asks for changes instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.errors import InvalidArgumentError
+from lakebed.log.changes import read_changes
 from lakebed.log.table_log import TableLog
+from lakebed.sessions.change_feed_request import (
+    OPTIONS,
+    OUT_OF_RANGE,
+    asked_range,
+    asks_for_changes,
+    time_travel,
+)
+from lakebed.sessions.settings import parse_flag
+from lakebed.spark.change_feed import change_feed
 from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for
 
@@ -96,6 +106,8 @@ class ReadRequest:
                 "a Delta table has a schema; another cannot be given when it is read",
                 hint="leave the schema out, and select or cast the columns of the DataFrame",
             )
+        if asks_for_changes(self.get):
+            return self._load_changes(spark, self._path(path))
         location, version, moment = self._when(spark, self._path(path))
         options = dict(self._other_options())
         store, root = open_location(spark, location, options)
@@ -103,6 +115,16 @@ class ReadRequest:
         is_time_travel = version is not None or moment is not None
         plane = plane_for(spark, store, root)
         return plane.scan(snapshot, options, is_time_travel=is_time_travel)
+
+    def _load_changes(self, spark: SparkSession, path: str) -> DataFrame:
+        beyond = parse_flag(OUT_OF_RANGE, spark.conf.get(OUT_OF_RANGE, "false") or "false")
+        asked = asked_range(self.get, lambda text: millis(spark, text), allow_beyond=beyond)
+        if _SUFFIX.fullmatch(path) is not None and not self._is_folder(spark, path):
+            raise time_travel(f"the path {path!r}")
+        options = {k: v for k, v in self._other_options() if k.lower() not in OPTIONS}
+        store, root = open_location(spark, path, options)
+        changes = read_changes(TableLog(store), asked)
+        return change_feed(spark, plane_for(spark, store, root), changes, options)
 
     def _path(self, given: Any) -> str:
         paths = given if isinstance(given, (list, tuple)) else [given or self.get("path")]

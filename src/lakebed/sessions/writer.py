@@ -12,10 +12,10 @@ from lakebed.commands.write import write_table
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions import settings as names
-from lakebed.spark.location import open_location
 from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
 from lakebed.spark.frame_rows import FrameRows
+from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for
 
 Columns = str | Sequence[str]

@@ -152,6 +152,12 @@ def _innermost(error: JavaObject) -> str:
 
 
 def _gone(file: str) -> LakebedError:
+    if "/_change_data/" in file:
+        return DataFileError(
+            "the change feed of a version that was read needs this file, but it is gone",
+            file=file,
+            hint="VACUUM may have removed it; start at a later version or restore the file",
+        )
     return DataFileError(
         "the version that was read needs this file, but it is gone",
         file=file,

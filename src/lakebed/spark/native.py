@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.plane import FileSettings
+from lakebed.spark.plane import POSITION, FileSettings
 from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.projection import quote
 from lakebed.spark.scan import scan
@@ -50,6 +51,12 @@ class NativePlane:
         if asked.columns is not None:
             frame = frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
         return frame
+
+    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+        frame = scan(Jvm.of(self.session), snapshot, self.root)
+        if not positions:
+            return frame
+        return frame.select("*", F.col("_metadata.row_index").alias(POSITION))
 
     def write_files(
         self, frame: DataFrame, layout: FileLayout, settings: FileSettings

@@ -12,6 +12,9 @@ from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 
+POSITION = "__lakebed_row"
+"""The column with the index of a row in its file."""
+
 
 @dataclass(frozen=True)
 class FileSettings:
@@ -21,6 +24,8 @@ class FileSettings:
     compression: str | None = None
     fixed_partitions: bool = False
     """Whether the number of partitions must be what `Plane.num_partitions` said."""
+    folder: str | None = None
+    """The folder of the table for the files, if not that of all its data files."""
 
 
 class Plane(Protocol):
@@ -37,6 +42,13 @@ class Plane(Protocol):
         """The rows of a snapshot, with the table's columns.
 
         `only` restricts it to some of its files, by their paths in the log.
+        """
+        ...
+
+    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+        """The rows of a snapshot that is in no log (`log.made`), with all its columns.
+
+        With `positions` the last column is `POSITION`.
         """
         ...
 

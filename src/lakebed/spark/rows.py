@@ -7,7 +7,7 @@ make the job fail before anything is committed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,10 @@ from lakebed.arrow.write import FileLayout
 from lakebed.errors import SchemaMismatchError
 from lakebed.spark.fitting import fitted, limited
 from lakebed.spark.functions import functions_of
+from lakebed.spark.generated import default_value
 from lakebed.spark.projection import quote, spark_type
 from lakebed.spark.rule_errors import rule_message
 from lakebed.spec.column_metadata import (
-    current_default,
     generation_expression,
     identity,
     invariants,
@@ -55,19 +55,30 @@ def prepare_frame(
     *,
     numbering: int | None = None,
     condition: str | None = None,
+    keeps_identity: bool = False,
+    carried: Sequence[str] = (),
 ) -> DataFrame:
     """The columns of the table, in its order and types, with every rule checked as rows pass.
 
     `given` is the schema of the frame. `numbering` is how many partitions it has, if known; values
-    of identity columns then leave no large gaps. `condition` is one rule more.
+    of identity columns then leave no large gaps. `condition` is one rule more. With
+    `keeps_identity` the rows bring values of identity columns that the table has given them.
+    `carried` are more columns of the frame, which follow those of the table as they are.
     """
-    return _Preparation(frame, given, layout, numbering).run(condition)
+    preparation = _Preparation(frame, given, layout, numbering, keeps_identity, tuple(carried))
+    return preparation.run(condition)
 
 
-def conform(frame: DataFrame, given: StructType, schema: StructType) -> DataFrame:
-    """Rows that are in the table already, with the columns of its newer schema."""
+def conform(
+    frame: DataFrame, given: StructType, schema: StructType, carried: Sequence[str] = ()
+) -> DataFrame:
+    """Rows that are in the table already, with the columns of its newer schema.
+
+    `carried` are more columns of the frame, which follow as they are.
+    """
     f = functions_of(frame)
-    return frame.select(*[_conformed(f, given.find(field.name), field) for field in schema.fields])
+    columns = [_conformed(f, given.find(field.name), field) for field in schema.fields]
+    return frame.select(*columns, *[f.col(quote(name)) for name in carried])
 
 
 def draws_identity(given: StructType, schema: StructType) -> bool:
@@ -77,17 +88,26 @@ def draws_identity(given: StructType, schema: StructType) -> bool:
 
 class _Preparation:
     def __init__(
-        self, frame: DataFrame, given: StructType, layout: FileLayout, numbering: int | None
+        self,
+        frame: DataFrame,
+        given: StructType,
+        layout: FileLayout,
+        numbering: int | None,
+        keeps_identity: bool,
+        carried: tuple[str, ...],
     ) -> None:
         self._frame = frame
         self._given = given
         self._layout = layout
         self._numbering = numbering
+        self._keeps_identity = keeps_identity
         self._schema = layout.schema
         self._f = functions_of(frame)
+        self._carried = [self._f.col(quote(name)) for name in carried]
 
     def run(self, condition: str | None) -> DataFrame:
-        filled = self._frame.select(*[self._filled(field) for field in self._schema.fields])
+        values = [self._filled(field) for field in self._schema.fields]
+        filled = self._frame.select(*values, *self._carried)
         computed = self._computed(filled)
         rules = list(self._rules(condition))
         return computed.where(self._all(rules)) if rules else computed
@@ -98,9 +118,10 @@ class _Preparation:
         source = self._given.find(field.name)
         marks = identity(field)
         if source is None:
-            value = self._absent(field) if marks is None else self._numbered(field)
+            value = default_value(self._f, field) if marks is None else self._numbered(field)
             return value.alias(field.name)
-        if marks is not None and not marks.allow_explicit_insert:
+        is_new = not self._keeps_identity
+        if marks is not None and is_new and not marks.allow_explicit_insert:
             raise SchemaMismatchError(
                 f"column {field.name!r} is GENERATED ALWAYS AS IDENTITY: its values cannot be "
                 "given",
@@ -109,11 +130,6 @@ class _Preparation:
         column = self._f.col(quote(source.name))
         value = fitted(self._f, column, source.data_type, field.data_type)
         return limited(self._f, value, field).alias(field.name)
-
-    def _absent(self, field: StructField) -> Column:
-        default = current_default(field)
-        value = self._f.lit(None) if default is None else self._f.expr(default)
-        return value.cast(spark_type(field.data_type))
 
     def _numbered(self, field: StructField) -> Column:
         """Values that no two rows share, whatever task makes them.
@@ -149,7 +165,7 @@ class _Preparation:
             else self._f.col(quote(field.name))
             for field in self._schema.fields
         ]
-        return frame.select(*columns)
+        return frame.select(*columns, *self._carried)
 
     def _generated(self, field: StructField) -> Column:
         sql = generation_expression(field)

@@ -45,7 +45,7 @@ def write_files(
     jvm: Jvm, store: Store, root: str, frame: DataFrame, layout: FileLayout, settings: FileSettings
 ) -> list[Add]:
     """Writes all rows; the frame has the columns of the table, in its order and types."""
-    folder = f"write-{uuid.uuid4()}"
+    folder = "/".join(filter(None, [settings.folder, f"write-{uuid.uuid4()}"]))
     names = _partition_names(layout)
     sink = ParquetSink(jvm, _session_settings(settings))
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]

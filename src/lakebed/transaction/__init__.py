@@ -1,5 +1,6 @@
 """Changes to a table: staging, conflict rules, the commit loop."""
 
+from lakebed.transaction.conflict_errors import is_retryable
 from lakebed.transaction.isolation import IsolationLevel
 from lakebed.transaction.operation import Operation
 from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
@@ -18,4 +19,5 @@ __all__ = [
     "Transaction",
     "Unknown",
     "already_committed",
+    "is_retryable",
 ]

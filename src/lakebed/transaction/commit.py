@@ -13,6 +13,10 @@ at the very same version, which is harmless whichever of the two lands. Only one
 step to the next version: having *seen* another's commit at this one. So at any moment there is at
 most one version at which a put of ours can land, and the transaction lands at most once.
 
+Marked rows (`row_marks`) become actions at the draft of a version: their vectors are written before
+the put, under names that nobody else uses, and written again only if a winner changed the files. A
+vector that no commit names means nothing to anybody.
+
 If the store cannot say what is there, the outcome is unknown, and it is unknown at exactly one
 version. Errors that `commit` raises instead (a store that cannot be read, actions that are not
 valid) mean that nothing was written: they happen when no put is under way.
@@ -23,6 +27,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from lakebed.errors import (
     CommitUnknownError,
@@ -44,6 +49,7 @@ from lakebed.transaction.draft import Draft, make_draft
 from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.retries import Retries
+from lakebed.transaction.row_marks import Sealed, Vectors, carry_over, seal
 from lakebed.transaction.validation import Target, check_table, target_of
 from lakebed.transaction.winner import Winner
 
@@ -72,6 +78,8 @@ class _Loop:
         self._base = base
         self._retries = retries
         self._target: Target | None = None
+        self._vectors = Vectors(store)
+        self._sealed: list[Sealed] | None = None
 
     def run(self) -> Outcome:
         started, attempt = time.monotonic(), 0
@@ -95,8 +103,11 @@ class _Loop:
         if self._target is None:
             self._target = target_of(self._proposal, self._base)
             check_table(self._proposal, self._base, self._target)
+        if self._sealed is None:
+            marks, properties = self._proposal.marks, self._target.properties
+            self._sealed = seal(self._store, marks, self._vectors, properties)
         now = time.time_ns() // 1_000_000
-        return make_draft(self._store, self._proposal, self._base, self._target, now)
+        return make_draft(self._store, self._proposal, self._base, self._target, now, self._sealed)
 
     def _write(self, draft: Draft) -> Winner | None:
         """None if ours is there, else the commit that is there instead."""
@@ -126,7 +137,8 @@ class _Loop:
         if self._base is None:
             return _created_by_another(first)
         for winner in self._winners(first):
-            error = find_conflict(self._proposal, self._base, winner)
+            find = partial(find_conflict, self._proposal, self._base, winner, self._vectors)
+            error = self._retries.reading(find)
             if error is not None:
                 return error
             self._step_over(self._base, winner)
@@ -135,7 +147,11 @@ class _Loop:
     def _step_over(self, base: Snapshot, winner: Winner) -> None:
         self._base = base.after(winner.version, winner.actions, fresh=winner.only_adds_new_files)
         actions = row_tracking.adopt(self._proposal.actions, winner.adds)
-        self._proposal = replace(self._proposal, actions=tuple(actions))
+        marks = carry_over(self._proposal.marks, winner)
+        if marks != self._proposal.marks:
+            self._sealed = self._target = None
+            self._vectors.keep_only(marks)
+        self._proposal = replace(self._proposal, actions=tuple(actions), marks=marks)
         if winner.metadata is not None or winner.protocol is not None:
             self._target = None
 

@@ -6,7 +6,7 @@ the new snapshot is there too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakebed.formats import commit
@@ -26,6 +26,7 @@ from lakebed.storage.store import Store
 from lakebed.transaction import in_commit_timestamps, row_tracking
 from lakebed.transaction.commit_info import commit_info
 from lakebed.transaction.proposal import Proposal
+from lakebed.transaction.row_marks import Sealed
 from lakebed.transaction.validation import Target
 
 # The small actions first, where readers that look for them find them soon.
@@ -53,10 +54,17 @@ class Draft:
 
 
 def make_draft(
-    store: Store, proposal: Proposal, base: Snapshot | None, target: Target, now: int
+    store: Store,
+    proposal: Proposal,
+    base: Snapshot | None,
+    target: Target,
+    now: int,
+    sealed: Sequence[Sealed] = (),
 ) -> Draft:
+    """`sealed` are the proposal's marks with their vectors, which are in the store already."""
     version = 0 if base is None else base.version + 1
-    actions = _with_row_ids(proposal.actions, base, target, version)
+    marked = [action for each in sealed for action in each.actions(now)]
+    actions = _with_row_ids([*proposal.actions, *marked], base, target, version)
     stamp = None
     if target.properties.enable_in_commit_timestamps:
         stamp = in_commit_timestamps.timestamp(now, base)
@@ -89,7 +97,9 @@ def _tags(proposal: Proposal, target: Target) -> Mapping[str, str]:
     tags = proposal.operation.tags
     if not target.properties.enable_row_tracking or row_tracking.PRESERVED_TAG in tags:
         return tags
-    return {**tags, row_tracking.PRESERVED_TAG: "false" if proposal.removes else "true"}
+    # Marks alone leave the other rows with their ids; with new files they may be new versions.
+    rewrites = bool(proposal.removes) or bool(proposal.marks and proposal.adds)
+    return {**tags, row_tracking.PRESERVED_TAG: "false" if rewrites else "true"}
 
 
 def _snapshot(

@@ -19,7 +19,8 @@ from lakebed.spec.actions import (
 )
 from lakebed.transaction.isolation import IsolationLevel
 from lakebed.transaction.operation import Operation
-from lakebed.transaction.reads import Reads
+from lakebed.transaction.reads import Reads, paths_of
+from lakebed.transaction.row_marks import Mark
 
 T = TypeVar("T")
 
@@ -27,7 +28,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Proposal:
     """`txn_id` is unique and goes into the commit; `recommits` are the paths of files that are
-    added although they are in the table already, to change what the log says about them.
+    added although they are in the table already, to change what the log says about them. `marks`
+    become actions when a version is drafted; without `row_level` they conflict as whole files.
     """
 
     operation: Operation
@@ -38,6 +40,8 @@ class Proposal:
     txn_id: str
     recommits: frozenset[str] = frozenset()
     handles: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = ()
+    row_level: bool = True
 
     @cached_property
     def metadata(self) -> Metadata | None:
@@ -56,6 +60,16 @@ class Proposal:
         return _of(self.actions, Remove)
 
     @cached_property
+    def marked_paths(self) -> frozenset[str]:
+        return frozenset(mark.path for mark in self.marks)
+
+    @cached_property
+    def removed_paths(self) -> frozenset[str]:
+        """Of the files that are this commit's own as a whole, to remove or to change."""
+        staged = frozenset(paths_of(remove.path for remove in self.removes))
+        return staged if self.row_level else staged | self.marked_paths
+
+    @cached_property
     def app_ids(self) -> frozenset[str]:
         """Applications whose last version matters: it was read, or is about to be replaced."""
         return self.reads.app_ids.union(txn.app_id for txn in _of(self.actions, Txn))
@@ -67,7 +81,7 @@ class Proposal:
     @cached_property
     def is_blind_append(self) -> bool:
         """Adds files without having looked at any, so that its place among the commits is free."""
-        if self.reads.any_files or self.recommits:
+        if self.reads.any_files or self.recommits or self.marks:
             return False
         return not any(isinstance(action, Remove | AddCdc) for action in self.actions)
 

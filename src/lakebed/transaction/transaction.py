@@ -15,8 +15,9 @@ from typing import Any
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions.tree import Expression
+from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Action, Add, Metadata
+from lakebed.spec.actions import Action, Add, Metadata, Remove
 from lakebed.spec.properties import TableProperties
 from lakebed.storage.store import Store
 from lakebed.transaction.commit import commit
@@ -26,6 +27,7 @@ from lakebed.transaction.outcome import Outcome
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.reads import Files, ReadRecorder, paths_of
 from lakebed.transaction.retries import Retries
+from lakebed.transaction.row_marks import Mark, check_marks
 from lakebed.transaction.validation import check_actions
 
 
@@ -33,7 +35,8 @@ class Transaction:
     """One change on top of `snapshot`; without a snapshot it creates the table.
 
     `isolation` replaces what the table and the actions ask for. `handles` names the table features
-    that the operation takes care of (see `spec.features.check_writable`). For one thread.
+    that the operation takes care of (see `spec.features.check_writable`). Without `row_level`,
+    marked rows conflict as if the whole file were changed. For one thread.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Transaction:
         user_metadata: str | None = None,
         handles: Collection[str] = (),
         retries: Retries | None = None,
+        row_level: bool = True,
     ) -> None:
         chosen = store if store is not None or snapshot is None else snapshot.store
         if chosen is None:
@@ -61,6 +65,8 @@ class Transaction:
         self._retries = retries or Retries()
         self._actions: list[Action] = []
         self._recommits: set[str] = set()
+        self._marks: dict[str, Mark] = {}
+        self._row_level = row_level
         self._reads = ReadRecorder()
         self._done = False
 
@@ -74,6 +80,24 @@ class Transaction:
         """Files that are in the table already, to change what the log says about them."""
         self._recommits.update(paths_of(adds))
         self._actions.extend(adds)
+
+    def mark_rows(self, add: Add, rows: RowIndexSet, *, seen: RowIndexSet | None = None) -> None:
+        """These rows of a live file go; its vector, if it has one, does not have them yet.
+
+        The commit removes the file and adds it again with a vector of all rows that are gone by
+        then, or only removes it if none is left. Other commits may delete other rows of the file
+        meanwhile; see `row_conflicts`. That holds for changes that judge each row by itself. Rows
+        that stay, but whose presence decided something, are `seen`; who depends on more than that
+        calls `read_whole_table`. A file in which no row was found needs no mark and need not be
+        named as read: the predicate is enough, since rows that go from it change nothing.
+
+        Calls for the same file add up.
+        """
+        if self.snapshot is None:
+            raise InvalidArgumentError("a table that is about to be created has no rows to mark")
+        mark = Mark(add, rows, seen or RowIndexSet())
+        known = self._marks.get(mark.path)
+        self._marks[mark.path] = mark if known is None else known.merged(mark)
 
     def metrics(self, metrics: Mapping[str, Any]) -> None:
         """What the history says about the work, with delta-spark's names."""
@@ -111,6 +135,7 @@ class Transaction:
         """The change and its conditions as they are now."""
         actions = tuple(self._actions)
         check_actions(actions)
+        check_marks(self._marks, actions)
         return Proposal(
             operation=self._operation,
             actions=actions,
@@ -120,6 +145,8 @@ class Transaction:
             txn_id=self.txn_id,
             recommits=frozenset(self._recommits),
             handles=self._handles,
+            marks=tuple(self._marks.values()),
+            row_level=self._row_level,
         )
 
     def commit(self) -> Outcome:
@@ -139,4 +166,7 @@ class Transaction:
             metadata = self.snapshot.metadata
         properties = TableProperties({} if metadata is None else metadata.configuration)
         level = IsolationLevel(properties.isolation_level)
-        return choose_level(level, actions, changes_data=self._operation.changes_data)
+        marked = [mark.add for mark in self._marks.values() if mark.rows.cardinality]
+        removes = (Remove.of(add, timestamp=0) for add in marked)
+        changes = self._operation.changes_data
+        return choose_level(level, (*actions, *removes), changes_data=changes)

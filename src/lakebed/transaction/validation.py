@@ -111,6 +111,10 @@ def check_table(proposal: Proposal, base: Snapshot | None, target: Target) -> No
             _need_feature(target, "changeDataFeed", "a cdc action")
         elif isinstance(action, DomainMetadata):
             _need_feature(target, "domainMetadata", "a domainMetadata action")
+    for mark in proposal.marks:
+        if mark.rows.cardinality:
+            _check_partition_values(mark.add, target)
+            _check_vector(mark.add, target)
 
 
 def _check_change(proposal: Proposal, base: Snapshot | None, target: Target) -> None:
@@ -138,18 +142,23 @@ def _check_change(proposal: Proposal, base: Snapshot | None, target: Target) -> 
 def _check_append_only(proposal: Proposal, base: Snapshot) -> None:
     if not base.properties.append_only:
         return
-    removed = next((remove for remove in proposal.removes if remove.data_change), None)
-    if removed is not None:
+    removed = [remove.path for remove in proposal.removes if remove.data_change]
+    removed += [mark.add.path for mark in proposal.marks if mark.rows.cardinality]
+    if removed:
         raise AppendOnlyError(
-            f"the table is append-only, but {proposal.operation.name} removes {removed.path}",
+            f"the table is append-only, but {proposal.operation.name} removes {removed[0]}",
             hint="set delta.appendOnly to false first",
         )
 
 
 def _check_add(add: Add, target: Target) -> None:
     _check_partition_values(add, target)
-    if add.deletion_vector is None:
-        return
+    if add.deletion_vector is not None:
+        _check_vector(add, target)
+
+
+def _check_vector(add: Add, target: Target) -> None:
+    """Of a file that has a deletion vector, or is about to get one."""
     _need_feature(target, "deletionVectors", f"{add.path} has a deletion vector, which")
     if physical_records(add) is None:
         raise InvalidCommitError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -20,6 +20,7 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
+from lakebed.transaction.reads import paths_of
 
 T = TypeVar("T")
 
@@ -62,6 +63,15 @@ class Winner:
     @cached_property
     def removes(self) -> tuple[Remove, ...]:
         return tuple(action for action in self.actions if isinstance(action, Remove))
+
+    @cached_property
+    def adds_by_path(self) -> Mapping[str, Add]:
+        return dict(zip(paths_of(self.adds), self.adds, strict=True))
+
+    @cached_property
+    def removed_paths(self) -> frozenset[str]:
+        """Also of files that are added again, with another deletion vector."""
+        return frozenset(paths_of(remove.path for remove in self.removes))
 
     @cached_property
     def app_ids(self) -> frozenset[str]:

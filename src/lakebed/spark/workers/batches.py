@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.arrow.relabel import relabel
+from lakebed.arrow.scan import ScanPlan, read_pieces
 from lakebed.formats.arrow_types import to_arrow_schema, to_arrow_type
 from lakebed.spec.schema import (
     VARIANT,
@@ -38,6 +40,14 @@ def spark_schema(schema: StructType) -> pa.Schema:
         for i, field in enumerate(schema.fields)
     ]
     return pa.schema(fields)
+
+
+def file_batches(
+    plan: ScanPlan, file: dict[str, Any], schema: StructType
+) -> Iterator[pa.RecordBatch]:
+    """What a scan wants of one of its files, with the columns of `schema`."""
+    for table in read_pieces(plan, file):
+        yield from spark_batches(table, schema)
 
 
 def spark_batches(table: pa.Table, schema: StructType) -> Iterator[pa.RecordBatch]:

@@ -12,18 +12,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType as SparkStructType
 
+from lakebed.arrow.scan import plan_scan
 from lakebed.arrow.write import FileLayout
 from lakebed.errors import InvalidArgumentError, PredicateError
 from lakebed.expressions import parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import is_connect
-from lakebed.spark.plane import FileSettings
+from lakebed.spark.plane import POSITION, FileSettings
 from lakebed.spark.plane_options import COLUMNS, WHERE, ScanOptions
 from lakebed.spark.projection import quote
 from lakebed.spark.store_options import storage_options
 from lakebed.spark.types import visible_schema
 from lakebed.spark.workers import source
+from lakebed.spark.workers.made import scan_plan
+from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
 from lakebed.spark.workers.write import COLUMN, WriteTask, added
 from lakebed.spec.actions import Add
 from lakebed.storage.store import Store
@@ -96,6 +99,11 @@ class WorkersPlane:
         for key, value in self._source_options(snapshot, asked, options, only).items():
             reader = reader.option(key, value)
         return reader.load()
+
+    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+        plan = plan_scan(snapshot, position=POSITION if positions else None)
+        parallelism = int(_parallelism(self.session) or DEFAULT_PARALLELISM)
+        return scan_plan(self.session, plan, parallelism)
 
     def write_files(
         self, frame: DataFrame, layout: FileLayout, settings: FileSettings

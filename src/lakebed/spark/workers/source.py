@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType as SparkStructType
 
-from lakebed.arrow.scan import ScanPlan, plan_scan, read_pieces
+from lakebed.arrow.scan import ScanPlan, plan_scan
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
@@ -22,8 +22,8 @@ from lakebed.spark.carried_errors import carried
 from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.store_options import translated
 from lakebed.spark.types import visible_schema
-from lakebed.spark.workers.batches import spark_batches
-from lakebed.spark.workers.tasks import balanced
+from lakebed.spark.workers.batches import file_batches
+from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM, balanced
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage import open_store
 from lakebed.storage.locations import parse_location
@@ -132,7 +132,7 @@ class Reader(DataSourceReader):
         with carried():
             plan = self._request.plan()
             sizes = plan.files.column("size").to_pylist()
-            tasks = balanced(sizes, int(self._request.get(PARALLELISM) or _PARALLELISM))
+            tasks = balanced(sizes, int(self._request.get(PARALLELISM) or DEFAULT_PARALLELISM))
             return [Task(replace(plan, files=plan.files.take(each))) for each in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -141,11 +141,7 @@ class Reader(DataSourceReader):
             return
         with carried():
             for row in partition.plan.files.to_pylist():
-                for table in read_pieces(partition.plan, row):
-                    yield from spark_batches(table, self._schema)
-
-
-_PARALLELISM = 8
+                yield from file_batches(partition.plan, row, self._schema)
 
 
 def _restricted(plan: ScanPlan, paths: Sequence[str]) -> ScanPlan:

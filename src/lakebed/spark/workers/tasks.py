@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
+DEFAULT_PARALLELISM = 8
+"""Where nobody can say how many cores there are."""
 TASK_BYTES = 128 * 1024 * 1024
 OPEN_BYTES = 4 * 1024 * 1024
 """What opening a file costs, in bytes that could be read meanwhile; as Spark reckons."""

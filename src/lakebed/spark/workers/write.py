@@ -6,7 +6,7 @@ that another attempt overtook, leaves files that no commit names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import orjson
@@ -32,14 +32,16 @@ class WriteTask:
     store: Store
     layout: FileLayout
     max_rows_per_file: int | None = None
+    folder: str | None = None
 
     @classmethod
     def of(cls, store: Store, layout: FileLayout, settings: FileSettings) -> WriteTask:
-        return cls(store, layout.with_codec(settings.compression), settings.max_rows_per_file)
+        coded = layout.with_codec(settings.compression)
+        return cls(store, coded, settings.max_rows_per_file, settings.folder)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with carried():
-            files = _OpenFiles(self.store, self.layout, self.max_rows_per_file)
+            files = _OpenFiles(self)
             for batch in batches:
                 if batch.num_rows:
                     yield from map(_row, files.take(cast_table(batch, self.layout.schema)))
@@ -75,18 +77,17 @@ class _OpenFile:
 class _OpenFiles:
     """The rows of a task that are not written yet, by partition."""
 
-    def __init__(self, store: Store, layout: FileLayout, max_rows: int | None) -> None:
-        self._store = store
-        self._layout = layout
-        self._max_rows = max_rows
+    def __init__(self, task: WriteTask) -> None:
+        self._task = task
+        self._max_rows = task.max_rows_per_file
         self._target = min(
-            layout.properties.target_file_size or _DEFAULT_FILE_BYTES, _MOST_HELD_BYTES
+            task.layout.properties.target_file_size or _DEFAULT_FILE_BYTES, _MOST_HELD_BYTES
         )
         self._files: dict[Values, _OpenFile] = {}
 
     def take(self, table: pa.Table) -> Iterator[Add]:
         """Keeps rows, and writes what has become large enough."""
-        for values, rows in rows_by_partition(self._layout, table):
+        for values, rows in rows_by_partition(self._task.layout, table):
             key = tuple(values.items())
             yield from self._take(key, rows)
         while sum(file.num_bytes for file in self._files.values()) > _MOST_HELD_BYTES:
@@ -111,8 +112,8 @@ class _OpenFiles:
             del self._files[key]
 
     def _write(self, key: Values, table: pa.Table) -> Add:
-        values: Mapping[str, str | None] = dict(key)
-        return write_file(self._store, self._layout, dict(values), table)
+        task = self._task
+        return write_file(task.store, task.layout, dict(key), table, folder=task.folder)
 
 
 def _row(add: Add) -> pa.RecordBatch:

@@ -1,0 +1,153 @@
+"""`SET column = expression`: new values for columns and for fields inside of them.
+
+As in delta-spark a name may carry the alias of the table, fields of structs are named with dots,
+and a value is converted to the type of its column by Spark's own cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, DataFrame
+
+from lakebed.errors import InvalidArgumentError, SchemaError
+from lakebed.spark.fitting import fitted
+from lakebed.spark.functions import functions_of
+from lakebed.spark.projection import spark_type
+from lakebed.spark.types import incoming_schema
+from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
+
+Value: TypeAlias = "str | Column"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A new value for a column of the table, or for a field in it."""
+
+    path: Path
+    data_type: DataType
+    value: Value
+
+
+def assignments(
+    values: Mapping[str, Value], schema: StructType, aliases: Sequence[str] = ()
+) -> list[Assignment]:
+    """The values by the columns that they are for, checked against the schema."""
+    found: dict[Path, Assignment] = {}
+    for name, value in values.items():
+        path, data_type = _resolve(name, schema, aliases)
+        for other in found:
+            shared = min(len(other), len(path))
+            if other[:shared] == path[:shared]:
+                raise InvalidArgumentError(
+                    f"both {render_path(other)} and {render_path(path)} are given a value",
+                    hint="set a column or its fields, each of them once",
+                )
+        found[path] = Assignment(path, data_type, value)
+    return list(found.values())
+
+
+def new_values(
+    frame: DataFrame,
+    given: Sequence[Assignment],
+    schema: StructType,
+    current: Mapping[str, Column],
+) -> dict[str, Column]:
+    """The columns with a new value, by their names. `current` are the values that they have now."""
+    f = functions_of(frame)
+    if not given:
+        return {}
+    raw = [as_column(f, each.value) for each in given]
+    types = _types(frame, raw)
+    values: dict[Path, Column] = {
+        each.path: fitted(f, column, data_type, each.data_type)
+        for each, column, data_type in zip(given, raw, types, strict=True)
+    }
+    changed = {each.path[0] for each in given}
+    return {
+        field.name: _rebuilt(f, (field.name,), field.data_type, current.get(field.name), values)
+        for field in schema.fields
+        if field.name in changed
+    }
+
+
+def as_column(f: Any, value: Value) -> Column:
+    return f.expr(value) if isinstance(value, str) else value
+
+
+def split_name(name: str) -> list[str]:
+    """A name as SQL writes it: parts with dots between them, in backquotes where they need it."""
+    parts, part, quoted, place = [], "", False, 0
+    while place < len(name):
+        letter = name[place]
+        if letter == "`" and quoted and name[place + 1 : place + 2] == "`":
+            part, place = part + "`", place + 1
+        elif letter == "`":
+            quoted = not quoted
+        elif letter == "." and not quoted:
+            parts.append(part)
+            part = ""
+        else:
+            part += letter
+        place += 1
+    if quoted:
+        raise InvalidArgumentError(f"{name!r} has a backquote without its other half")
+    return [*parts, part]
+
+
+def _types(frame: DataFrame, columns: Sequence[Column]) -> list[DataType]:
+    numbered = [column.alias(f"c{number}") for number, column in enumerate(columns)]
+    return [field.data_type for field in incoming_schema(frame.select(*numbered)).fields]
+
+
+def _rebuilt(
+    f: Any,
+    path: Path,
+    data_type: DataType,
+    current: Column | None,
+    values: Mapping[Path, Column],
+) -> Column:
+    """A column with the new value in the place of the old one, or of fields of it."""
+    if path in values:
+        return values[path]
+    null = f.lit(None).cast(spark_type(data_type))
+    old = null if current is None else current
+    if not isinstance(data_type, StructType) or not any(p[: len(path)] == path for p in values):
+        return old
+    parts = [
+        _rebuilt(f, (*path, field.name), field.data_type, old.getField(field.name), values).alias(
+            field.name
+        )
+        for field in data_type.fields
+    ]
+    return f.struct(*parts)
+
+
+def _resolve(name: str, schema: StructType, aliases: Sequence[str]) -> tuple[Path, DataType]:
+    parts = split_name(name)
+    folded = {alias.lower() for alias in aliases}
+    if len(parts) > 1 and parts[0].lower() in folded and parts[0] not in schema:
+        parts = parts[1:]
+    path: list[str] = []
+    data_type: DataType = schema
+    for part in parts:
+        field = data_type.find(part) if isinstance(data_type, StructType) else None
+        if field is None:
+            raise _unknown(name, part, data_type)
+        path.append(field.name)
+        data_type = field.data_type
+    return tuple(path), data_type
+
+
+def _unknown(name: str, part: str, inside: DataType) -> SchemaError:
+    known = list(inside.names) if isinstance(inside, StructType) else []
+    near = get_close_matches(part, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {known}"
+    return SchemaError(f"the table has no column {name!r}", hint=hint)
+
+
+def is_generated(field: StructField) -> bool:
+    return "delta.generationExpression" in field.metadata

@@ -1,0 +1,107 @@
+"""What a MERGE is asked to do: a source, a condition, and clauses in the order of the user.
+
+The rules that need no data are checked here, when the values are made, whoever makes them: an API
+in Python or a statement in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from lakebed.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Kind = Literal["matched", "not_matched", "not_matched_by_source"]
+Action = Literal["update", "update_all", "delete", "insert", "insert_all"]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One WHEN: for rows of a kind, if the condition is true, an action.
+
+    `values` are the new values of an update or insert, by the names of the target's columns.
+    """
+
+    kind: Kind
+    action: Action
+    condition: str | Column | None = None
+    values: Mapping[str, str | Column] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        allowed = _ACTIONS.get(self.kind)
+        if allowed is None:
+            raise InvalidArgumentError(
+                f"a MERGE has no clause of the kind {self.kind!r}",
+                hint=f"the kinds are {', '.join(_ACTIONS)}",
+            )
+        if self.action not in allowed:
+            raise InvalidArgumentError(
+                f"{_name(self.kind)} cannot {_verb(self.action)}: {_REASONS[self.kind]}",
+                hint=f"its actions are {', '.join(map(_verb, allowed))}",
+            )
+        if self.values and self.action not in ("update", "insert"):
+            raise InvalidArgumentError(
+                f"{_name(self.kind)} THEN {_verb(self.action)} takes no values of columns",
+                hint="leave them out, or use an update or insert that lists its columns",
+            )
+
+    def __str__(self) -> str:
+        condition = "" if self.condition is None else f" AND {self.condition}"
+        return f"{_name(self.kind)}{condition} THEN {_verb(self.action)}"
+
+
+@dataclass(frozen=True)
+class MergeRequest:
+    """`target_alias` is the name by which expressions may call the table."""
+
+    source: DataFrame
+    condition: str | Column
+    clauses: tuple[Clause, ...]
+    target_alias: str | None = None
+    schema_evolution: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.clauses:
+            raise InvalidArgumentError(
+                "a MERGE without a WHEN clause does nothing",
+                hint="add at least one, such as whenMatchedUpdateAll() or "
+                "whenNotMatchedInsertAll()",
+            )
+        for kind in _ACTIONS:
+            self._check_reachable([each for each in self.clauses if each.kind == kind])
+
+    def _check_reachable(self, clauses: list[Clause]) -> None:
+        """A clause takes all rows that it is true for: one without a condition leaves none."""
+        for place, clause in enumerate(clauses[:-1], start=1):
+            if clause.condition is None:
+                raise InvalidArgumentError(
+                    f"of the {len(clauses)} {_name(clause.kind)} clauses, number {place} has no "
+                    "condition; only the last one may omit the condition, because no row gets "
+                    "beyond it",
+                    hint="give it a condition, or put it behind the others",
+                )
+
+
+_ACTIONS: Mapping[str, tuple[Action, ...]] = {
+    "matched": ("update", "update_all", "delete"),
+    "not_matched": ("insert", "insert_all"),
+    "not_matched_by_source": ("update", "delete"),
+}
+_REASONS = {
+    "matched": "the row is in the table already",
+    "not_matched": "the table has no such row",
+    "not_matched_by_source": "there is no row of the source to take values from",
+}
+_VERBS = {"update_all": "UPDATE *", "insert_all": "INSERT *"}
+
+
+def _name(kind: str) -> str:
+    return f"WHEN {kind.replace('_', ' ').upper()}"
+
+
+def _verb(action: str) -> str:
+    return _VERBS.get(action, str(action).upper())

@@ -1,0 +1,35 @@
+"""Conditions of commands on rows: which of them can be used, and how the history shows them."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+
+from lakebed.errors import InvalidArgumentError
+from lakebed.spark.functions import is_connect
+
+
+def described(condition: str | Column | None) -> list[str]:
+    """As `operationParameters` have it: a list with one text, or an empty one."""
+    if condition is None:
+        return []
+    if isinstance(condition, str):
+        return [f"({condition})"]
+    # What a column prints is its expression between `Column<'` and `'>`.
+    return [str(condition)[len("Column<'") : -len("'>")]]
+
+
+def check_condition(filtered: DataFrame, command: str) -> None:
+    """Refuses a condition that may be true for other rows when it is asked again.
+
+    `filtered` has the condition on top. On Spark Connect nobody can tell: there the rows are
+    counted twice and the command fails if the counts differ.
+    """
+    if is_connect(filtered):
+        return
+    from lakebed.spark.internals.plans import is_deterministic
+
+    if not is_deterministic(filtered):
+        raise InvalidArgumentError(
+            f"the condition of {command} gives another result each time it is asked",
+            hint="leave out rand(), uuid() and functions like them",
+        )

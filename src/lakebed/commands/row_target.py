@@ -1,0 +1,75 @@
+"""The table whose rows a command changes, and how often it tries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import Column, SparkSession
+
+from lakebed.errors import AppendOnlyError, ConflictError, PredicateError
+from lakebed.expressions import Expression, parse_predicate
+from lakebed.expressions.zones import depends_on_zone, is_utc
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spark.plane import Plane
+from lakebed.transaction.conflict_errors import is_retryable
+
+ATTEMPTS = 10
+_QUOTES = ("'", '"', "`")
+
+
+@dataclass(frozen=True)
+class RowTarget:
+    """`alias` is the name by which conditions call the table. `row_level` False makes two changes
+    of one file conflict whatever their rows, as in open-source Delta.
+    """
+
+    session: SparkSession
+    log: TableLog
+    plane: Plane
+    alias: str | None = None
+    row_level: bool = True
+
+    def predicate(self, snapshot: Snapshot, condition: str | Column | None) -> Expression | None:
+        """The condition as Lakebed reads it; None if only Spark knows which rows it is true for."""
+        text = self._without_alias(snapshot, condition) if isinstance(condition, str) else None
+        if text is None:
+            return None
+        try:
+            found = parse_predicate(text, snapshot.schema)
+        except PredicateError:
+            return None
+        zone = str(self.session.conf.get("spark.sql.session.timeZone"))
+        return found if is_utc(zone) or not depends_on_zone(found) else None
+
+    def _without_alias(self, snapshot: Snapshot, condition: str) -> str | None:
+        """None where a dot may be that of the alias or that of a struct."""
+        if self.alias is None:
+            return condition
+        if self.alias in snapshot.schema or any(mark in condition for mark in _QUOTES):
+            return None
+        return re.sub(rf"(?<![\w.]){re.escape(self.alias)}\.", "", condition, flags=re.IGNORECASE)
+
+    def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
+        """Runs the command on the newest version, again if another commit makes it start over.
+
+        A command says which rows it means, not which it found: repeated, it is as if it had come
+        later. Only if another writer changed the very same rows it fails.
+        """
+        for number in range(ATTEMPTS):
+            try:
+                return attempt(self._writable(self.log.snapshot()))
+            except ConflictError as error:
+                if not is_retryable(error) or number + 1 == ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _writable(self, snapshot: Snapshot) -> Snapshot:
+        if snapshot.properties.append_only:
+            raise AppendOnlyError(
+                f"{snapshot.store.url} is append-only: its rows cannot be changed",
+                hint="set delta.appendOnly to false first",
+            )
+        return snapshot

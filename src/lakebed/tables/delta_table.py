@@ -1,0 +1,228 @@
+"""`lakebed.DeltaTable`: a table on Spark, with the names and arguments of delta-spark's class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from html import escape
+from typing import Any, overload
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.commands.delete import delete_rows
+from lakebed.commands.row_target import RowTarget
+from lakebed.commands.update import update_rows
+from lakebed.errors import InvalidArgumentError, LakebedError
+from lakebed.log.table_log import TableLog
+from lakebed.spark.functions import is_connect
+from lakebed.spark.location import open_location
+from lakebed.spark.plane import Plane
+from lakebed.spark.planes import plane_for
+from lakebed.storage.options import is_storage_option
+from lakebed.tables.merge_builder import (
+    Condition,
+    DeltaMergeBuilder,
+    Values,
+    checked_condition,
+    checked_values,
+    counts_frame,
+)
+
+
+class DeltaTable:
+    """A Delta table whose rows can be changed. Made by `DeltaTable.forPath`.
+
+    It always is the newest version of the table, whoever wrote it. Each change is one commit: it
+    happens as a whole or not at all.
+    """
+
+    def __init__(
+        self,
+        sparkSession: SparkSession,
+        log: TableLog,
+        root: str,
+        options: Mapping[str, str],
+        aliasName: str | None = None,
+    ) -> None:
+        """Use `forPath`. `root` is the folder of the table as Hadoop names it."""
+        self._session = sparkSession
+        self._log = log
+        self._root = root
+        self._options = options
+        self._alias = aliasName
+
+    @classmethod
+    def forPath(
+        cls,
+        sparkSession: SparkSession,
+        path: str,
+        hadoopConf: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """The table in a folder; an error if there is none.
+
+        `hadoopConf` says how to reach the store, under Hadoop's names (`fs.s3a.access.key`) or
+        those of `storage_options` (`aws_access_key_id`).
+        """
+        options = _checked_options(hadoopConf)
+        store, root = open_location(_checked_session(sparkSession), _checked_path(path), options)
+        log = TableLog(store)
+        # Opened for what it finds: no table, or one that this version of Lakebed cannot read.
+        log.snapshot()
+        return cls(sparkSession, log, root, options)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Whether the folder is the root of a Delta table."""
+        store, _ = open_location(_checked_session(sparkSession), _checked_path(identifier), {})
+        return TableLog(store).exists()
+
+    def toDF(self) -> DataFrame:
+        """The rows of the newest version. The DataFrame stays with it when the table changes."""
+        frame = self._plane().scan(self._log.snapshot(), self._options)
+        return frame if self._alias is None else frame.alias(self._alias)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """The same table under a name that expressions may use, as in `t.id = s.id`."""
+        if not isinstance(aliasName, str) or not aliasName:
+            raise InvalidArgumentError(
+                f"{aliasName!r} is not a name for a table", hint='give a text such as "t"'
+            )
+        return DeltaTable(self._session, self._log, self._root, self._options, aliasName)
+
+    def delete(self, condition: Condition | None = None) -> DataFrame:
+        """Delete the rows for which the condition is true; all rows if there is none.
+
+        One row with `num_affected_rows`; -1 where whole files went whose rows nobody counted.
+        """
+        metrics = delete_rows(self._target(), checked_condition(condition, "delete"))
+        return counts_frame(self._session, {"num_affected_rows": metrics.get("numDeletedRows", -1)})
+
+    @overload
+    def update(self, condition: Condition | None, set: Values) -> DataFrame: ...
+
+    @overload
+    def update(self, *, set: Values) -> DataFrame: ...
+
+    def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:
+        """Give columns new values in the rows for which the condition is true.
+
+        `set` maps names of columns to SQL text or Columns; these see the row as it was. Without a
+        condition it must be named: `update(set={"price": "price * 2"})`. One row with
+        `num_affected_rows`.
+        """
+        values = checked_values(set, "set", "update")
+        metrics = update_rows(self._target(), checked_condition(condition, "update"), values)
+        return counts_frame(self._session, {"num_affected_rows": metrics.get("numUpdatedRows", 0)})
+
+    def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
+        """Change the table by the rows of a DataFrame that match its own.
+
+        Returns a builder that takes what to do with rows that match and rows that do not, and then
+        `execute()`.
+        """
+        if not isinstance(source, DataFrame):
+            raise InvalidArgumentError(
+                f"the source of merge is of type {type(source).__name__}",
+                hint="give a DataFrame of the same Spark session",
+            )
+        checked = checked_condition(condition, "merge")
+        if checked is None:
+            raise InvalidArgumentError(
+                "merge is given no condition",
+                hint='say which rows belong together, as in "t.id = s.id"',
+            )
+        return DeltaMergeBuilder(self._target(), source, checked)
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """The commits of the table, newest first; at most `limit` of them."""
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
+        ):
+            raise InvalidArgumentError(
+                f"limit={limit!r} is not a number of commits", hint="give a whole number from 0 on"
+            )
+        return self._session.createDataFrame(_with_structs(self._log.history(limit)))
+
+    def __repr__(self) -> str:
+        alias = "" if self._alias is None else f" AS {self._alias}"
+        return f"Delta table {self._log.store.url}{alias}, {self._state()}"
+
+    def _repr_html_(self) -> str:
+        url = f"<code>{escape(self._log.store.url)}</code>"
+        return f"<div><strong>Delta table</strong> {url}, {escape(self._state())}</div>"
+
+    def _state(self) -> str:
+        """To show a table that is gone must not fail: debuggers show whatever they find."""
+        try:
+            return f"version {self._log.snapshot().version}"
+        except LakebedError as error:
+            return f"which cannot be read: {error.message}"
+
+    def _plane(self) -> Plane:
+        """Chosen anew each time: the setting that decides may change."""
+        return plane_for(self._session, self._log.store, self._root)
+
+    def _target(self) -> RowTarget:
+        return RowTarget(self._session, self._log, self._plane(), alias=self._alias)
+
+
+_STRUCTS = {
+    "job": ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType"),
+    "notebook": ("notebookId",),
+}
+
+
+def _with_structs(history: pa.Table) -> pa.Table:
+    """delta-spark's types where Lakebed's own history has maps, which lose nothing."""
+    for name, parts in _STRUCTS.items():
+        kind = pa.struct([(part, pa.string()) for part in parts])
+        rows = [None if row is None else dict(row) for row in history[name].to_pylist()]
+        place = history.schema.get_field_index(name)
+        history = history.set_column(place, name, pa.array(rows, kind))
+    return history
+
+
+def _checked_session(session: Any) -> SparkSession:
+    if not isinstance(session, SparkSession) and not is_connect(session):
+        raise InvalidArgumentError(
+            f"{type(session).__name__} is not a Spark session",
+            hint='give the session first: DeltaTable.forPath(spark, "/data/orders")',
+        )
+    return session
+
+
+def _checked_path(path: Any) -> str:
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InvalidArgumentError(
+            f"{path!r} is not the path of a table",
+            hint='give a folder or a URL, such as DeltaTable.forPath(spark, "/data/orders")',
+        )
+    return str(os.fspath(path))
+
+
+def _checked_options(options: Any) -> dict[str, str]:
+    """Values are never shown: they are secrets."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise InvalidArgumentError(
+            f"hadoopConf is of type {type(options).__name__}",
+            hint='give a dict, such as {"fs.s3a.access.key": "..."}',
+        )
+    for name, value in options.items():
+        if not isinstance(name, str) or not _is_of_a_store(name):
+            raise InvalidArgumentError(
+                f"{name!r} in hadoopConf says nothing about a store",
+                hint="names begin with fs. or dfs., or are storage options such as aws_region",
+            )
+        if not isinstance(value, str):
+            raise InvalidArgumentError(
+                f"the value of {name!r} in hadoopConf is of type {type(value).__name__}",
+                hint="give all values as text",
+            )
+    return dict(options)
+
+
+def _is_of_a_store(name: str) -> bool:
+    return name.startswith(("fs.", "dfs.")) or is_storage_option(name)

@@ -1,0 +1,189 @@
+"""Every kind of change on every kind of table, against plain SQL and an independent reader.
+
+One table for each combination of vectors, partitions, column mapping and change feed; all changes
+are made to it one after the other. After each, the rows are those that plain Spark SQL computes
+from the rows before, DuckDB reads the same ones, and the change feed is the difference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import duckdb_extension_delta
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import lakebed
+
+Rows = list[tuple[Any, ...]]
+COLUMNS = "id LONG, part STRING, name STRING, score INT"
+
+
+def delete(table: lakebed.DeltaTable, _: DataFrame) -> None:
+    table.delete("id % 7 = 3 OR name IS NULL")
+
+
+def update(table: lakebed.DeltaTable, _: DataFrame) -> None:
+    table.update("score > 20", {"score": "score - 20", "part": "concat(part, 'x')"})
+
+
+def update_with_columns(table: lakebed.DeltaTable, _: DataFrame) -> None:
+    table.update(F.col("id") < 4, {"name": F.upper(F.col("name"))})
+
+
+def merge_update(table: lakebed.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdate("s.score > 1", {"score": "t.score + s.score"}).execute()
+
+
+def merge_delete(table: lakebed.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.whenMatchedDelete("s.score = 1").execute()
+
+
+def merge_insert(table: lakebed.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.whenNotMatchedInsert(
+        "s.score <> 5", {"id": "s.id", "part": "s.part", "name": "'new'", "score": "0"}
+    ).execute()
+
+
+def merge_not_in_source(table: lakebed.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge = merge.whenNotMatchedBySourceUpdate("t.id < 6", {"name": "'kept'"})
+    merge.whenNotMatchedBySourceDelete("t.id > 25").execute()
+
+
+def merge_everything(table: lakebed.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), F.expr("t.id + 1 = s.id + 1"))
+    merge = merge.whenMatchedDelete("s.name = 's12'").whenMatchedUpdateAll()
+    merge = merge.whenNotMatchedInsertAll("s.id < 50")
+    merge = merge.whenNotMatchedBySourceDelete("t.score = 0")
+    merge.whenNotMatchedBySourceUpdate(set={"score": "t.score + 100"}).execute()
+
+
+MERGED = "before t FULL JOIN source s ON t.id = s.id"
+CHANGES: dict[Callable[[Any, DataFrame], None], str] = {
+    update: """SELECT id, if(score > 20, concat(part, 'x'), part), name,
+                      if(score > 20, score - 20, score) FROM before""",
+    delete: "SELECT * FROM before WHERE NOT coalesce(id % 7 = 3 OR name IS NULL, false)",
+    update_with_columns: "SELECT id, part, if(id < 4, upper(name), name), score FROM before",
+    merge_update: """SELECT t.id, t.part, t.name, if(s.score > 1, t.score + s.score, t.score)
+                     FROM before t LEFT JOIN source s ON t.id = s.id""",
+    merge_delete: """SELECT t.* FROM before t LEFT JOIN source s ON t.id = s.id
+                     WHERE s.id IS NULL OR s.score <> 1""",
+    merge_insert: """SELECT * FROM before UNION ALL
+                     SELECT s.id, s.part, 'new', 0 FROM source s LEFT ANTI JOIN before t
+                     ON t.id = s.id WHERE s.score <> 5""",
+    merge_not_in_source: """SELECT t.id, t.part, if(s.id IS NULL AND t.id < 6, 'kept', t.name),
+                            t.score FROM before t LEFT JOIN source s ON t.id = s.id
+                            WHERE s.id IS NOT NULL OR t.id <= 25""",
+    merge_everything: f"""
+        SELECT coalesce(s.id, t.id), if(s.id IS NULL, t.part, s.part),
+               if(s.id IS NULL, t.name, s.name), if(s.id IS NULL, t.score + 100, s.score)
+        FROM {MERGED}
+        WHERE CASE WHEN s.id IS NULL THEN t.score <> 0
+                   WHEN t.id IS NULL THEN s.id < 50 ELSE s.name <> 's12' END""",
+}
+
+
+@pytest.mark.parametrize(
+    ("vectors", "partitioned", "mapping", "feed"),
+    list(product((True, False), (True, False), ("none", "name"), (True, False))),
+)
+def test_all_changes(
+    spark: SparkSession,
+    tmp_path: Path,
+    vectors: bool,
+    partitioned: bool,
+    mapping: str,
+    feed: bool,
+) -> None:
+    path = str(tmp_path / "table")
+    writer = (
+        start(spark)
+        .write.format("delta")
+        .options(
+            **{
+                "delta.enableDeletionVectors": vectors,
+                "delta.columnMapping.mode": mapping,
+                "delta.enableChangeDataFeed": feed,
+            }
+        )
+    )
+    (writer.partitionBy("part") if partitioned else writer).save(path)
+    source(spark).createOrReplaceTempView("source")
+    for change, sql in CHANGES.items():
+        before = rows(spark.read.format("delta").load(path))
+        spark.createDataFrame(before, COLUMNS).createOrReplaceTempView("before")
+        expected = rows(spark.sql(sql))
+        change(lakebed.DeltaTable.forPath(spark, path), source(spark))
+        after = spark.read.format("delta").load(path)
+        name = change.__name__
+        assert expected != before, name
+        assert rows(after) == expected, name
+        assert others(path) == expected, name
+        if feed:
+            assert changes(spark, path) == difference(before, expected), name
+
+
+def start(spark: SparkSession) -> DataFrame:
+    return (
+        spark.range(30)
+        .repartitionByRange(2, "id")
+        .selectExpr(
+            "id",
+            "concat('p', id % 3) AS part",
+            "if(id = 11, NULL, concat('n', id)) AS name",
+            "CAST(id AS INT) AS score",
+        )
+    )
+
+
+def source(spark: SparkSession) -> DataFrame:
+    found = [
+        (number, f"p{number % 4}", f"s{number}", number // 4 % 6) for number in range(8, 60, 4)
+    ]
+    return spark.createDataFrame(found, COLUMNS)
+
+
+def rows(frame: DataFrame) -> Rows:
+    return sorted((tuple(row) for row in frame.collect()), key=str)
+
+
+def others(path: str) -> Rows:
+    extensions = Path(duckdb_extension_delta.__file__).parent / "extensions"
+    extension = extensions / f"v{duckdb.__version__}" / "delta.duckdb_extension"
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        connection.execute(f"LOAD '{extension}'")
+        query = f"SELECT id, part, name, score FROM delta_scan('{path}')"
+        return sorted(connection.execute(query).fetchall(), key=str)
+
+
+def changes(spark: SparkSession, path: str) -> Counter[tuple[Any, ...]]:
+    version = lakebed.open(path).version
+    reader = spark.read.format("delta").option("readChangeFeed", "true")
+    frame = reader.option("startingVersion", version).load(path)
+    assert {row[0] for row in frame.select("_commit_version").distinct().collect()} == {version}
+    shown = frame.select("_change_type", "id", "part", "name", "score")
+    return Counter(tuple(row) for row in shown.collect())
+
+
+def difference(before: Rows, after: Rows) -> Counter[tuple[Any, ...]]:
+    old, new = ({row[0]: row for row in each} for each in (before, after))
+    found: Counter[tuple[Any, ...]] = Counter()
+    for key in old.keys() | new.keys():
+        if key not in new:
+            found[("delete", *old[key])] += 1
+        elif key not in old:
+            found[("insert", *new[key])] += 1
+        elif old[key] != new[key]:
+            found[("update_preimage", *old[key])] += 1
+            found[("update_postimage", *new[key])] += 1
+    return found
