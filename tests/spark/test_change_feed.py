@@ -33,7 +33,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.change_range import ChangeRange
 from lakebed.log.changes import read_changes
 from lakebed.log.table_log import TableLog
-from lakebed.sessions.change_feed_request import OUT_OF_RANGE
+from lakebed.sessions.settings import OUT_OF_RANGE
 from lakebed.spark.planes import SETTING
 from lakebed.spec.actions import Add, AddCdc, DeletionVector, Remove
 from lakebed.spec.column_mapping import column_id, physical_name

@@ -10,6 +10,7 @@ names. Parts of the target that the source cannot meet, by its keys, are not rea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +54,8 @@ INSERTS = ("insert", "insert_all")
 
 def merge_rows(target: RowTarget, request: MergeRequest) -> dict[str, int]:
     """Merges; what the history says about it, `numTargetRowsUpdated` among it."""
+    if target.merges_schemas:
+        request = replace(request, schema_evolution=True)
     inserts = any(clause.action in INSERTS for clause in request.clauses)
     source = Source(request.source, numbered=inserts)
     return target.change(lambda snapshot: _Merge(target, snapshot, request, source).run())

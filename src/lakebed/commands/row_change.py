@@ -94,6 +94,7 @@ class RowChange:
             snapshot,
             store=snapshot.store,
             operation=replace(operation, tags={**operation.tags, **tags}),
+            user_metadata=target.user_metadata,
             handles=HANDLED_FEATURES,
             row_level=target.row_level,
         )

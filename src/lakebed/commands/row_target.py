@@ -17,6 +17,8 @@ from lakebed.spark.plane import Plane
 from lakebed.transaction.conflict_errors import is_retryable
 
 ATTEMPTS = 10
+AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _QUOTES = ("'", '"', "`")
 
 
@@ -31,6 +33,16 @@ class RowTarget:
     plane: Plane
     alias: str | None = None
     row_level: bool = True
+
+    @property
+    def user_metadata(self) -> str | None:
+        """What the session wants its commits to carry."""
+        found: str | None = self.session.conf.get(USER_METADATA, None)
+        return found
+
+    @property
+    def merges_schemas(self) -> bool:
+        return str(self.session.conf.get(AUTO_MERGE, "false")).lower() == "true"
 
     def predicate(self, snapshot: Snapshot, condition: str | Column | None) -> Expression | None:
         """The condition as Lakebed reads it; None if only Spark knows which rows it is true for."""

@@ -8,9 +8,6 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_range import ChangeRange
 from lakebed.sessions.settings import parse_flag
 
-OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
-"""true: a range may start or end after the newest version."""
-
 _FLAGS = ("readChangeFeed", "readChangeData")
 _ENDS = ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp")
 OPTIONS = frozenset(name.lower() for name in (*_FLAGS, *_ENDS))

@@ -20,12 +20,11 @@ from lakebed.log.changes import read_changes
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.change_feed_request import (
     OPTIONS,
-    OUT_OF_RANGE,
     asked_range,
     asks_for_changes,
     time_travel,
 )
-from lakebed.sessions.settings import parse_flag
+from lakebed.sessions.settings import OUT_OF_RANGE, parse_flag
 from lakebed.spark.change_feed import change_feed
 from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for

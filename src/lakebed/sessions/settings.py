@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from lakebed.commands import row_target
 from lakebed.errors import InvalidArgumentError
 
 _DELTA = "spark.databricks.delta."
+AUTO_MERGE = row_target.AUTO_MERGE
+USER_METADATA = row_target.USER_METADATA
 DEFAULTS = f"{_DELTA}properties.defaults."
-AUTO_MERGE = f"{_DELTA}schema.autoMerge.enabled"
-USER_METADATA = f"{_DELTA}commitInfo.userMetadata"
 OPTIMIZE_WRITE = f"{_DELTA}optimizeWrite.enabled"
 DYNAMIC_OVERWRITE = f"{_DELTA}dynamicPartitionOverwrite.enabled"
 CHECK_REPLACED = f"{_DELTA}replaceWhere.constraintCheck.enabled"
@@ -25,6 +26,7 @@ COLLECT_STATS = f"{_DELTA}stats.collect"
 TXN_APP_ID = f"{_DELTA}write.txnAppId"
 TXN_VERSION = f"{_DELTA}write.txnVersion"
 TXN_RESET = f"{_DELTA}write.txnVersion.autoReset.enabled"
+OUT_OF_RANGE = f"{_DELTA}changeDataFeed.timestampOutOfRange.enabled"
 PARTITION_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
 MAX_RECORDS = "spark.sql.files.maxRecordsPerFile"
 COMPRESSION = "spark.sql.parquet.compression.codec"
@@ -44,6 +46,7 @@ HONOURED: Mapping[str, str] = {
     PARTITION_OVERWRITE: "dynamic: overwrites replace the partitions that have new rows",
     MAX_RECORDS: "the most rows of a file, as with the option `maxRecordsPerFile`",
     COMPRESSION: "the codec of data files, unless the table or the write asks for another",
+    OUT_OF_RANGE: "true: a change feed that starts after the newest version is empty",
     f"{_DELTA}optimizeMetadataQuery.enabled": "false: count, min and max always read the files",
 }
 """By name: what the setting does."""
