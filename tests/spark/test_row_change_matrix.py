@@ -101,6 +101,7 @@ CHANGES: dict[Callable[[Any, DataFrame], None], str] = {
 def test_all_changes(
     spark: SparkSession,
     tmp_path: Path,
+    states: list[Rows],
     vectors: bool,
     partitioned: bool,
     mapping: str,
@@ -119,19 +120,27 @@ def test_all_changes(
         )
     )
     (writer.partitionBy("part") if partitioned else writer).save(path)
-    source(spark).createOrReplaceTempView("source")
-    for change, sql in CHANGES.items():
-        before = rows(spark.read.format("delta").load(path))
-        spark.createDataFrame(before, COLUMNS).createOrReplaceTempView("before")
-        expected = rows(spark.sql(sql))
+    before = states[0]
+    for change, expected in zip(CHANGES, states[1:], strict=True):
         change(lakebed.DeltaTable.forPath(spark, path), source(spark))
-        after = spark.read.format("delta").load(path)
         name = change.__name__
-        assert expected != before, name
-        assert rows(after) == expected, name
+        assert rows(spark.read.format("delta").load(path)) == expected, name
         assert others(path) == expected, name
         if feed:
             assert changes(spark, path) == difference(before, expected), name
+        before = expected
+
+
+@pytest.fixture(scope="module")
+def states(spark: SparkSession) -> list[Rows]:
+    """The rows at first and after each change, by plain Spark SQL."""
+    source(spark).createOrReplaceTempView("source")
+    found = [rows(start(spark))]
+    for sql in CHANGES.values():
+        spark.createDataFrame(found[-1], COLUMNS).createOrReplaceTempView("before")
+        found.append(rows(spark.sql(sql)))
+        assert found[-1] != found[-2], sql
+    return found
 
 
 def start(spark: SparkSession) -> DataFrame:

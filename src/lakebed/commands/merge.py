@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.assignments import as_column
+from lakebed.commands.assignments import as_column, is_generated
 from lakebed.commands.delete import ALL
 from lakebed.commands.merge_request import Clause, MergeRequest
 from lakebed.commands.merge_source import Key, Look, Source
@@ -44,7 +44,9 @@ from lakebed.spark.generated import default_value, with_generated
 from lakebed.spark.plane import POSITION
 from lakebed.spark.positions import FILE, Positions, find_positions
 from lakebed.spark.projection import is_same_type, quote
+from lakebed.spark.rows import draws_identity
 from lakebed.spark.types import incoming_schema
+from lakebed.spec.column_metadata import identity
 from lakebed.spec.schema import StructType
 from lakebed.transaction import Operation
 
@@ -91,11 +93,12 @@ class _Merge:
             None if self._has("not_matched_by_source") else look.predicate
         )
         updated = positions.sums["updated"]
+        inserts = self._inserts(inserted)
         found = Found(
             scan,
             positions.rows,
-            [*self._updates(changed, scan.row_columns), *self._inserts(inserted)],
-            self._changes(changed, inserted) if self._feed else None,
+            [*self._updates(changed, scan.row_columns), *inserts],
+            self._changes(changed, inserts) if self._feed else None,
             seen=self._seen(changed),
             has_updates=updated > 0,
             table=self._table,
@@ -105,8 +108,9 @@ class _Merge:
         return self._change.commit(found, lambda new: _counts(look, positions, new - updated))
 
     def _is_nothing(self, found: Found, inserted: DataFrame | None) -> bool:
-        has_rows = inserted is not None and not inserted.isEmpty()
-        return not found.marks and not has_rows and found.table is None
+        if found.marks or found.table is not None:
+            return False
+        return inserted is None or bool(inserted.isEmpty())
 
     # --- the join ---
 
@@ -265,8 +269,25 @@ class _Merge:
             columns = [
                 self._insertions.output([number], field).alias(field.name) for field in given.fields
             ]
-            rows.append(NewRows(inserted.where(f.col(ACTION) == number).select(*columns), given))
+            new = NewRows(inserted.where(f.col(ACTION) == number).select(*columns), given)
+            rows.append(self._stored(new) if self._feed else new)
         return rows
+
+    def _stored(self, rows: NewRows) -> NewRows:
+        """With defaults, and kept: the change feed has to have the very values that are written.
+
+        Those of identity columns are drawn when the rows are written.
+        """
+        filled = [
+            column
+            for column in self._schema.fields
+            if column.name not in rows.given and identity(column) is None
+        ]
+        filled = [column for column in filled if not is_generated(column)]
+        values = {column.name: default_value(self._f, column) for column in filled}
+        frame = rows.frame.withColumns(values) if values else rows.frame
+        given = StructType((*rows.given.fields, *filled))
+        return NewRows(frame.localCheckpoint(), given)
 
     def _by_columns(self, numbers: Sequence[int]) -> list[tuple[StructType, list[int]]]:
         """Clauses that give the same columns, together."""
@@ -278,7 +299,8 @@ class _Merge:
 
     # --- the change feed ---
 
-    def _changes(self, changed: DataFrame, inserted: DataFrame | None) -> DataFrame:
+    def _changes(self, changed: DataFrame, inserts: Sequence[NewRows]) -> DataFrame:
+        """All but the rows whose identity is not drawn yet; these are read when they are there."""
         f = self._f
         updates = self._numbers(*UPDATES)
         current = self._clauses.current()
@@ -290,22 +312,15 @@ class _Merge:
             # Only an unconditional delete may meet a row twice; the feed has it once.
             gone = gone.dropDuplicates([FILE, POSITION])
         frames = [gone.select(*before, kind.alias(CHANGE_TYPE))]
-        for rows in [*self._updates(changed, ()), *self._inserts(inserted)]:
+        complete = [rows for rows in inserts if not draws_identity(rows.given, self._schema)]
+        for rows in [*self._updates(changed, ()), *complete]:
             name = "update_postimage" if rows.updated else "insert"
-            frames.append(self._complete(rows).withColumn(CHANGE_TYPE, f.lit(name)))
+            full = with_generated(rows.frame, self._schema, rows.given.__contains__)
+            frames.append(full.withColumn(CHANGE_TYPE, f.lit(name)))
         whole, *others = frames
         for each in others:
             whole = whole.unionByName(each)
         return whole
-
-    def _complete(self, rows: NewRows) -> DataFrame:
-        """New rows with all columns, as they are written."""
-        f = self._f
-        absent = [field for field in self._schema.fields if field.name not in rows.frame.columns]
-        filled = rows.frame.withColumns(
-            {field.name: default_value(f, field) for field in absent} if absent else {}
-        )
-        return with_generated(filled, self._schema, lambda name: name in rows.given)
 
     # --- what the table is ---
 

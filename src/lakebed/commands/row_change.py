@@ -20,7 +20,7 @@ from lakebed.commands.row_target import RowTarget
 from lakebed.commands.write_target import Target
 from lakebed.errors import JobFailedError
 from lakebed.formats.deletion_vectors import RowIndexSet
-from lakebed.log.made import mapped_field
+from lakebed.log.made import made_snapshot, mapped_field
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.frame_rows import FrameRows
 from lakebed.spark.functions import functions_of
@@ -110,11 +110,11 @@ class RowChange:
         found = replace(found, scan=found.scan.counted(found.marks))
         table = found.table or Target(self._snapshot.metadata, self._snapshot.protocol)
         layout = FileLayout.of(table.metadata, table.protocol)
-        cdc = self._change_files(found, layout)
         vectors = uses_vectors(self._snapshot)
         kept = None if vectors else found.scan.kept(found.marks)
         copied = 0 if kept is None else found.scan.num_kept(found.marks)
-        written = self._write(found, layout, kept)
+        written, drawn = self._write(found, layout, kept)
+        cdc = self._change_files(found, layout, drawn)
         if found.num_new is not None:
             _check_count(written.num_rows, found.num_new + copied)
         if vectors:
@@ -136,8 +136,13 @@ class RowChange:
 
     # --- rows ---
 
-    def _write(self, found: Found, layout: FileLayout, kept: DataFrame | None) -> Written:
-        """New rows and those that are copied, in one job where nobody counts the tasks."""
+    def _write(
+        self, found: Found, layout: FileLayout, kept: DataFrame | None
+    ) -> tuple[Written, list[Add]]:
+        """New rows and those that are copied, in one job where nobody counts the tasks.
+
+        The second value are those of the files whose rows drew values of identity columns.
+        """
         carried = found.scan.row_columns
         frames, drawing = [], []
         for rows in found.new:
@@ -153,15 +158,15 @@ class RowChange:
         if frames:
             adds = self._files(_union(frames), layout, found.scan)
             count = sum(physical_records(add) or 0 for add in adds)
+        drawn: list[Add] = []
         for rows in drawing:
             # Values of identity columns go by the number of tasks, so such rows go alone.
             source = rows.frame.select(*[quote(name) for name in rows.given.names])
-            drawn = FrameRows(source, self._target.plane, self._snapshot.store).write(
-                replace(layout, schema=schema)
-            )
-            adds += drawn.adds
-            schema, count = drawn.schema, count + drawn.num_rows
-        return Written(adds, schema, count)
+            plane, store = self._target.plane, self._snapshot.store
+            new = FrameRows(source, plane, store).write(replace(layout, schema=schema))
+            drawn += new.adds
+            schema, count = new.schema, count + new.num_rows
+        return Written([*adds, *drawn], schema, count), drawn
 
     def _prepared(self, rows: NewRows, layout: FileLayout, carried: Sequence[str]) -> DataFrame:
         frame = rows.frame
@@ -204,17 +209,31 @@ class RowChange:
 
     # --- the change feed ---
 
-    def _change_files(self, found: Found, layout: FileLayout) -> list[AddCdc]:
+    def _change_files(self, found: Found, layout: FileLayout, drawn: Sequence[Add]) -> list[AddCdc]:
         if not self._snapshot.properties.enable_change_data_feed or found.changes is None:
             return []
         if not found.has_updates and not self._copies(found):
             return []
         kind = mapped_field(StructField(CHANGE_TYPE, STRING), _CHANGE_NUMBER, layout.mode)
-        frame = conform(found.changes, _given(found.changes), layout.schema, [CHANGE_TYPE])
+        changes = self._with_drawn(found, layout, drawn)
+        frame = conform(changes, _given(changes), layout.schema, [CHANGE_TYPE])
         wider = layout.with_columns([kind])
         settings = self._settings(layout, CHANGE_FOLDER)
         files = self._target.plane.write_files(frame, wider, settings)
         return [AddCdc(add.path, add.partition_values, add.size) for add in files]
+
+    def _with_drawn(self, found: Found, layout: FileLayout, drawn: Sequence[Add]) -> DataFrame:
+        """The changes with the rows that just drew their identity, from the files they are in."""
+        assert found.changes is not None
+        if not drawn:
+            return found.changes
+        table = found.table or Target(self._snapshot.metadata, self._snapshot.protocol)
+        files = made_snapshot(self._snapshot.store, table.protocol, table.metadata, drawn)
+        rows = self._target.plane.scan_made(files)
+        f = functions_of(rows)
+        columns = [f.col(quote(name)) for name in layout.schema.names]
+        new = rows.select(*columns, f.lit("insert").alias(CHANGE_TYPE))
+        return found.changes.unionByName(new)
 
     def _copies(self, found: Found) -> bool:
         """Whether rows that did not change get new files."""

@@ -81,13 +81,16 @@ class Commit:
 
 @dataclass
 class Layers:
-    """Files, none of them twice in a layer: a file may be added, marked and removed in a range."""
+    """Files, none of them twice in a layer with the same vector.
+
+    A file may be added, marked and removed in a range.
+    """
 
     files: list[list[Add]] = field(default_factory=list)
-    _depths: Counter[str] = field(default_factory=Counter)
+    _depths: Counter[tuple[str, str | None]] = field(default_factory=Counter)
 
     def put(self, add: Add) -> None:
-        key = canonical_path(add.path)
+        key = (canonical_path(add.path), add.key[1])
         depth = self._depths[key]
         self._depths[key] += 1
         if depth == len(self.files):

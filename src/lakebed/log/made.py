@@ -28,7 +28,7 @@ def made_snapshot(
     columns: Sequence[StructField] = (),
     partitions: Sequence[StructField] = (),
 ) -> Snapshot:
-    """These files as a table. No path is in `adds` twice.
+    """These files as a table. No path is in `adds` twice with the same vector.
 
     `columns` are more columns that the files may have, `partitions` are more columns whose values
     each of `adds` has in its partition values. Their names are theirs also in the files and in the

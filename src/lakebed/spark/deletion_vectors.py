@@ -194,14 +194,21 @@ class NumberColumn(VectorColumn):
     ) -> None:
         found = [(raw, file) for raw, file in zip(vectors, files, strict=True) if raw is not None]
         self._bitmaps = reader.read([raw for raw, _ in found], [file for _, file in found])
-        self._numbers = {file: number for number, (_, file) in enumerate(found)}
+        self._numbers = {_key(raw, file): number for number, (raw, file) in enumerate(found)}
 
-    def values(self, _: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
-        return pa.array([self._numbers.get(file) for file in files], pa.int32())
+    def values(self, vectors: Sequence[dict[str, Any] | None], files: Sequence[str]) -> pa.Array:
+        pairs = zip(vectors, files, strict=True)
+        numbers = [None if raw is None else self._numbers[_key(raw, file)] for raw, file in pairs]
+        return pa.array(numbers, pa.int32())
 
     def bitmap(self) -> Column:
         bitmaps = [F.lit(bytearray(bitmap)) for bitmap in self._bitmaps.to_pylist()]
         return F.get(F.array(*bitmaps), F.col(HIDDEN))
+
+
+def _key(raw: dict[str, Any], file: str) -> tuple[str, str]:
+    """A snapshot that is in no log may have a file with several vectors."""
+    return file, DeletionVector.parse(raw).unique_id
 
 
 _THREADS = 16
