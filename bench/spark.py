@@ -37,6 +37,7 @@ from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction
 
 Work = Callable[[], Any]
+ANSWER_FILES = 1_000
 SLOW_ROUNDS = 2
 """Where raw Parquet takes most of a minute."""
 WARM_UP = 6
@@ -116,6 +117,24 @@ def vectors(spark: SparkSession, folder: Path, rows: int, rounds: int) -> dict[s
     return found
 
 
+def answers(spark: SparkSession, folder: Path, rows: int, rounds: int) -> dict[str, Any]:  # noqa: ARG001
+    """count, min and max from the log beside the same from the files, of a thousand of them."""
+    path = _many_files(folder / "some", ANSWER_FILES)
+
+    def ask(what: str, enabled: str) -> Work:
+        def run() -> None:
+            spark.conf.set("spark.lakebed.metadataOnly.enabled", enabled)
+            _read(spark, path).selectExpr(what).collect()
+
+        return run
+
+    found = {}
+    for what in ("count(*)", "max(id)"):
+        found[what] = _compare(rounds, delta=ask(what, "true"), parquet=ask(what, "false"))
+    spark.conf.unset("spark.lakebed.metadataOnly.enabled")
+    return found
+
+
 def workers(spark: SparkSession, folder: Path, rows: int, rounds: int) -> dict[str, Any]:
     """The second data plane beside the native one; nothing is asked of it but to be told."""
     path, frame = _table(spark, folder, rows), _source(spark, rows)
@@ -152,7 +171,7 @@ def workers(spark: SparkSession, folder: Path, rows: int, rounds: int) -> dict[s
 TARGETS = {"scan": 1.05, "write": 1.05, "plan": 1 / 50, "skip": 1 / 10}
 VECTOR_TARGETS = {"six columns": 1.3, "one column": 1.5}
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
-    each.__name__: each for each in (scan, vectors, write, plan, skip, workers)
+    each.__name__: each for each in (scan, vectors, write, plan, skip, answers, workers)
 }
 
 
@@ -265,7 +284,7 @@ def _many_files(folder: Path, files: int) -> Path:
     path = folder / "many"
     if path.exists():
         return path
-    path.mkdir()
+    path.mkdir(parents=True)
     adds = [_small_file(path, number) for number in range(files)]
     schema = StructType((StructField("id", LONG), StructField("value", LONG)))
     metadata = Metadata(

@@ -326,7 +326,7 @@ def feed(spark: SparkSession, path: Path) -> list[Any]:
     """The changes of the newest version."""
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     frame = reader.option("startingVersion", lakebed.open(path).version).load(str(path))
-    return frame.select("_change_type", *frame.columns[:-3]).collect()
+    return list(frame.select("_change_type", *frame.columns[:-3]).collect())
 
 
 def changed(spark: SparkSession, path: Path) -> set[tuple[Any, ...]]:
