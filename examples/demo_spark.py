@@ -1,4 +1,4 @@
-"""A small lakehouse on local Spark: ingest, refine, query, a mistake, and time travel out of it.
+"""A small lakehouse on local Spark: ingest, query, refine, merge, a mistake, and time travel.
 
 ./run demo [FOLDER]
 """
@@ -48,6 +48,7 @@ class Lakehouse:
         self.ingest()
         self.skip()
         self.refine()
+        self.correct()
         self.refuse()
         self.travel()
         self.compare()
@@ -76,6 +77,20 @@ class Lakehouse:
         by_region = self.read(self.orders).join(people, "region").groupBy("region", "owner")
         revenue = by_region.agg(F.sum("amount").alias("revenue"), F.count("*").alias("orders"))
         revenue.write.format("delta").mode("overwrite").save(self.revenue)
+        show_frame(self.read(self.revenue).orderBy("region"))
+
+    def correct(self) -> None:
+        title("Correct: figures that came late are merged into the revenue, row by row")
+        late = self.spark.createDataFrame(
+            [("north", "Ada", 1_000), ("east", "Katherine", 500)],
+            "region STRING, owner STRING, more LONG",
+        )
+        table = lakebed.DeltaTable.forPath(self.spark, self.revenue).alias("t")
+        merge = table.merge(late.alias("s"), "t.region = s.region")
+        merge = merge.whenMatchedUpdate(set={"revenue": "t.revenue + s.more"})
+        new = {"region": "s.region", "owner": "s.owner", "revenue": "s.more", "orders": "1"}
+        show_frame(merge.whenNotMatchedInsert(values=new).execute())
+        print()
         show_frame(self.read(self.revenue).orderBy("region"))
 
     def refuse(self) -> None:

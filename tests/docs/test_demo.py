@@ -43,6 +43,14 @@ def test_the_demo_ingests_and_reads_only_the_files_it_needs(shown: str) -> None:
     assert "skipped by statistics" in shown
 
 
+def test_the_demo_merges_figures_that_came_late(shown: str) -> None:
+    found = re.findall(r"^(\w+) +(?:Ada|Katherine) +(\S+) +(\S+)$", shown, re.MULTILINE)
+    north = sum(number % 97 + 1 for number in range(0, 300_000, 3))
+    before, *after = found
+    assert before == ("north", f"{north:,}", "100,000")
+    assert after == [("east", "500", "1"), ("north", f"{north + 1000:,}", "100,000")]
+
+
 def test_the_demo_refuses_data_that_does_not_fit(shown: str) -> None:
     assert "SCHEMA_MISMATCH" in shown
     assert "Traceback" not in shown
