@@ -208,7 +208,7 @@ class _Merge:
     def _only_deletes_matches(self) -> bool:
         """A row that is deleted twice is deleted: it does not matter by which row."""
         matched = [clause for clause in self._request.clauses if clause.kind == "matched"]
-        return len(matched) == 1 and matched[0].action == "delete" and not matched[0].condition
+        return len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
 
     def _disputed(self, marked: DataFrame) -> MultipleMatchesError:
         f = self._f
@@ -308,7 +308,7 @@ class _Merge:
         is_update = f.col(ACTION).isin(updates or [-1])
         kind = f.when(is_update, "update_preimage").otherwise("delete")
         gone = changed.where(f.col(ACTION).isNotNull())
-        if not updates:
+        if self._only_deletes_matches():
             # Only an unconditional delete may meet a row twice; the feed has it once.
             gone = gone.dropDuplicates([FILE, POSITION])
         frames = [gone.select(*before, kind.alias(CHANGE_TYPE))]

@@ -8,12 +8,18 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
 
-from lakebed.errors import AppendOnlyError, ConflictError, PredicateError
+from lakebed.errors import (
+    AppendOnlyError,
+    ConflictError,
+    MetadataChangedError,
+    PredicateError,
+)
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.plane import Plane
+from lakebed.spec.column_metadata import identity
 from lakebed.transaction.conflict_errors import is_retryable
 
 ATTEMPTS = 10
@@ -71,10 +77,11 @@ class RowTarget:
         later. Only if another writer changed the very same rows it fails.
         """
         for number in range(ATTEMPTS):
+            snapshot = self._writable(self.log.snapshot())
             try:
-                return attempt(self._writable(self.log.snapshot()))
+                return attempt(snapshot)
             except ConflictError as error:
-                if not is_retryable(error) or number + 1 == ATTEMPTS:
+                if not _may_start_over(error, snapshot) or number + 1 == ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -85,3 +92,9 @@ class RowTarget:
                 hint="set delta.appendOnly to false first",
             )
         return snapshot
+
+
+def _may_start_over(error: ConflictError, snapshot: Snapshot) -> bool:
+    """Marks of identity columns are metadata: two writers that draw values take turns."""
+    draws = any(identity(field) is not None for field in snapshot.schema.fields)
+    return is_retryable(error) or (draws and isinstance(error, MetadataChangedError))
