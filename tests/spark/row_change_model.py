@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from operator import add as plus
 from operator import eq, ge, gt, itemgetter, le, lt, ne, not_
@@ -208,6 +208,11 @@ def assigned(row: Row, new: Mapping[str, Expr], env: Env) -> Row:
 
 
 # --- what a command does --------------------------------------------------------------------------
+
+
+def plain(row: Row) -> Plain:
+    d = row["d"]
+    return (row["k"], row["p"], row["n"], None if d is None else (d["a"], d["b"]))
 
 
 @dataclass

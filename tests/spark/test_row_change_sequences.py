@@ -61,6 +61,7 @@ from row_change_model import (
     is_null,
     is_true,
     literal,
+    plain,
     values,
     within,
 )
@@ -394,11 +395,6 @@ def given(expression: Expr | None, as_column: bool) -> Any:
         return None
     made: Column = F.expr(expression.text)
     return made if as_column else expression.text
-
-
-def plain(row: Row) -> Plain:
-    d = row["d"]
-    return (row["k"], row["p"], row["n"], None if d is None else (d["a"], d["b"]))
 
 
 def rows_of(frame: DataFrame) -> Counter[Plain]:
