@@ -51,7 +51,8 @@ def test(arguments: list[str]) -> int:
     spark, rest = _choice_of_spark(arguments)
     if spark is not None:
         _require_java()
-        return report(run_checks(_environment(DEV, spark), (pytest(rest or ["tests/spark"]),)))
+        suite = pytest(rest or ["tests/spark", "tests/changes"])
+        return report(run_checks(_environment(DEV, spark), (suite,)))
     if rest:
         return report(run_checks(_environment(DEV), (pytest(rest),)))
     _require_java()

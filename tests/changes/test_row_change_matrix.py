@@ -178,9 +178,10 @@ def changes(spark: SparkSession, path: str) -> Counter[tuple[Any, ...]]:
     version = lakebed.open(path).version
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     frame = reader.option("startingVersion", version).load(path)
-    assert {row[0] for row in frame.select("_commit_version").distinct().collect()} == {version}
-    shown = frame.select("_change_type", "id", "part", "name", "score")
-    return Counter(tuple(row) for row in shown.collect())
+    names = ("_commit_version", "_change_type", "id", "part", "name", "score")
+    found = [tuple(row) for row in frame.select(*names).collect()]
+    assert {row[0] for row in found} == {version}
+    return Counter(row[1:] for row in found)
 
 
 def difference(before: Rows, after: Rows) -> Counter[tuple[Any, ...]]:
