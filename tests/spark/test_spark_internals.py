@@ -25,6 +25,7 @@ from lakebed.spark.internals import calls
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
 from lakebed.spark.internals.jvm import FILE_INDEX, ROW_INDEX, Jvm
+from lakebed.spark.internals.plans import equal_keys, is_deterministic, is_stable
 
 LONG_COLUMN = (
     '{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}'
@@ -386,3 +387,24 @@ def test_the_error_of_an_unreadable_file_names_it(spark: SparkSession, tmp_path:
     file.write_bytes(b"no parquet" * 100)
     with pytest.raises(Exception, match=r"\[FAILED_READ_FILE\.\w+\].* file file:\S+\.\s"):
         spark.read.schema("n LONG").parquet(str(file)).collect()
+
+
+def test_plans_say_whether_they_give_the_same_rows_again(spark: SparkSession, path: Path) -> None:
+    """Breaks: conditions with rand() are taken, or sources of MERGE are stored without need."""
+    frame = load(spark, path)
+    assert is_deterministic(frame.where("n > 1"))
+    assert not is_deterministic(frame.where("rand() > 0.5"))
+    assert is_stable(frame.where("n > 1"))
+    assert is_stable(spark.range(5).selectExpr("id * 2"))
+    assert not is_stable(spark.range(5).selectExpr("rand()"))
+    assert not is_stable(spark.read.parquet(str(path)))
+
+
+def test_joins_say_what_they_compare(spark: SparkSession, path: Path) -> None:
+    """Breaks: MERGE reads all files; EqualTo or AttributeReference has another name."""
+    target, source = load(spark, path).alias("t"), spark.range(5).alias("s")
+    joined = target.join(source, F.expr("s.id + 1 = t.n AND t.t <> 'q' AND rand() < 1"))
+    ((name, value),) = equal_keys(joined)
+    assert name == "n"
+    assert sorted(row[0] for row in source.select(value).collect()) == [1, 2, 3, 4, 5]
+    assert equal_keys(target.join(source, F.expr("t.n < s.id"))) == []
