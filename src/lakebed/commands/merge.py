@@ -46,7 +46,7 @@ from lakebed.spark.positions import FILE, Positions, find_positions
 from lakebed.spark.projection import is_same_type, quote
 from lakebed.spark.rows import draws_identity
 from lakebed.spark.types import incoming_schema
-from lakebed.spec.column_metadata import identity
+from lakebed.spec.column_metadata import collations, identity
 from lakebed.spec.schema import StructType
 from lakebed.transaction import Operation
 
@@ -123,8 +123,11 @@ class _Merge:
             empty = RowScan(self._snapshot, self._target.plane, [])
             for name, value in equal_keys(self._joined(empty, "inner", None)):
                 field = self._snapshot.schema.find(name)
+                # Texts of other collations are in an order that statistics do not follow.
+                if field is None or collations(field):
+                    continue
                 given = incoming_schema(self._source.frame.select(value.alias("v"))).fields[0]
-                if field is not None and is_same_type(given.data_type, field.data_type):
+                if is_same_type(given.data_type, field.data_type) and not collations(given):
                     keys.append(Key(field, value))
         return self._source.look(keys, self._snapshot)
 
