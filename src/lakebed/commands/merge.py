@@ -101,6 +101,7 @@ class _Merge:
             self._changes(changed, inserts) if self._feed else None,
             seen=self._seen(changed),
             has_updates=updated > 0,
+            num_new=None if inserts else updated,
             table=self._table,
         )
         if self._is_nothing(found, inserted):
