@@ -1,9 +1,10 @@
 """Deleting what the log no longer needs (PROTOCOL: Metadata Cleanup).
 
 Everything goes that is older than the newest checkpoint not newer than the cut-off time, so every
-version from that checkpoint on can be rebuilt as before. The oldest files go first: whenever the
-clean-up stops, what is left is a log whose beginning is missing, which readers know, and never
-one with a hole that could be taken for the beginning.
+version from that checkpoint on can be rebuilt as before. A pinned version counts as not expired,
+and with it all that is newer: a log with a hole would be one that other engines cannot take.
+The oldest files go first: whenever the clean-up stops, what is left is a log whose beginning is
+missing, which readers know, and never one with a hole that could be taken for the beginning.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from lakebed.errors import ObjectExistsError, ObjectNotFoundError
+from lakebed.errors import (
+    LogCorruptedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    VersionNotFoundError,
+)
 from lakebed.log.checkpoint_reader import CheckpointReader
 from lakebed.log.listing import list_log
 from lakebed.log.names import SIDECAR_FOLDER, LogFile, classic_checkpoint_path
@@ -21,14 +27,19 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.times import CommitTimes
 from lakebed.spec.features import is_supported
 from lakebed.spec.paths import decode_path
+from lakebed.spec.pins import pins_of
 from lakebed.storage.store import Store
 
 _DAY = 24 * 60 * 60 * 1000
 _FOREIGN_LOG = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
 
 
-def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> list[str]:
+def clean_up(
+    store: Store, snapshot: Snapshot, now_ms: int, until_ms: int | None = None
+) -> list[str]:
     """Delete what has expired by the snapshot's properties; gives the paths, in order.
+
+    `until_ms` is another time up to which the log may go.
 
     Does nothing where `delta.enableExpiredLogCleanup` is false, where a catalog keeps the log, or
     where `delta.requireCheckpointProtectionBeforeVersion` would be cut in two.
@@ -36,7 +47,8 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> list[str]:
     if not may_clean_up(snapshot):
         return []
     files = list_log(store)
-    boundary = _boundary(store, snapshot, files, cut_off(snapshot, now_ms))
+    moment = cut_off(snapshot, now_ms) if until_ms is None else until_ms
+    boundary = _boundary(store, snapshot, files, moment)
     if boundary is None or boundary.version < _protected_before(snapshot):
         return []
     expired = [file for file in files if _is_expired(file, boundary.version)]
@@ -48,6 +60,12 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> list[str]:
     if any(file.kind == "checkpoint" for file in expired):
         deleted += _delete(store, _unreferenced_sidecars(store, now_ms))
     return deleted
+
+
+def cleaned_before(store: Store, snapshot: Snapshot, now_ms: int) -> int | None:
+    """The version before which `clean_up` would take everything; deletes nothing."""
+    boundary = _allowed_boundary(store, snapshot, list_log(store), now_ms)
+    return None if boundary is None else boundary.version
 
 
 def may_clean_up(snapshot: Snapshot) -> bool:
@@ -64,6 +82,17 @@ def _midnight(moment: int) -> int:
     return moment // _DAY * _DAY
 
 
+def _allowed_boundary(
+    store: Store, snapshot: Snapshot, files: Sequence[LogFile], now_ms: int
+) -> CheckpointRef | None:
+    if not may_clean_up(snapshot):
+        return None
+    boundary = _boundary(store, snapshot, files, cut_off(snapshot, now_ms))
+    if boundary is None or boundary.version < _protected_before(snapshot):
+        return None
+    return boundary
+
+
 def _boundary(
     store: Store, snapshot: Snapshot, files: Sequence[LogFile], moment: int
 ) -> CheckpointRef | None:
@@ -74,12 +103,27 @@ def _boundary(
     cut_off_commit = CommitTimes(store, commits, snapshot.properties).newest_until(moment)
     if cut_off_commit is None:
         return None
+    newest = min([cut_off_commit, *_pinned(snapshot, files)])
     found: dict[int, list[LogFile]] = defaultdict(list)
     for file in files:
-        if file.kind == "checkpoint" and commits[0].version <= file.version <= cut_off_commit:
+        if file.kind == "checkpoint" and commits[0].version <= file.version <= newest:
             found[file.version].append(file)
     complete = complete_checkpoints(found)
     return complete[max(complete)] if complete else None
+
+
+def _pinned(snapshot: Snapshot, files: Sequence[LogFile]) -> list[int]:
+    """The pinned versions that the log can rebuild; for others there is nothing to keep."""
+    pins = pins_of(snapshot.metadata.configuration).values()
+    return [version for version in pins if _can_rebuild(files, version)]
+
+
+def _can_rebuild(files: Sequence[LogFile], version: int) -> bool:
+    try:
+        build_segment(files, version)
+    except (VersionNotFoundError, LogCorruptedError):
+        return False
+    return True
 
 
 def _newest_run(commits: list[LogFile]) -> list[LogFile]:

@@ -1,4 +1,8 @@
-"""What was done to a table, commit by commit, newest first (delta-spark's DESCRIBE HISTORY)."""
+"""What was done to a table, commit by commit, newest first (delta-spark's DESCRIBE HISTORY).
+
+After delta-spark's columns comes `readable`: false where a VACUUM of Lakebed has recorded that the
+version lost files, else null, which is "nobody looked". `log.readable` looks.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakebed.errors import InvalidArgumentError
 from lakebed.formats import commit
 from lakebed.log.names import LogFile
 from lakebed.log.times import CommitTimes
 from lakebed.spec.actions import CommitInfo
+from lakebed.spec.version_ranges import VersionRanges
 from lakebed.storage.store import Store
+
+UNREADABLE_TAG = "lakebed.unreadableVersions"
+"""The tag of a VACUUM END commit that names every version that cannot be read after it."""
 
 _STRINGS = pa.map_(pa.string(), pa.string())
 
@@ -33,6 +42,7 @@ HISTORY_SCHEMA = pa.schema(
         ("operationMetrics", _STRINGS),
         ("userMetadata", pa.string()),
         ("engineInfo", pa.string()),
+        ("readable", pa.bool_()),
     ]
 )
 
@@ -41,14 +51,34 @@ def read_history(store: Store, commits: Sequence[LogFile], times: CommitTimes) -
     """One row per commit in `commits` (oldest first), newest first."""
     bodies = store.get_many([file.path for file in commits])
     rows = []
+    lost: list[VersionRanges] = []
     for file, data in zip(reversed(commits), reversed(bodies), strict=True):
         info = commit.decode_commit_info(data, file.path)
-        rows.append(_row(file.version, times.time_of(file.version), info))
+        # Newest first: what a VACUUM says about older versions is known when they come.
+        gone = any(file.version in ranges for ranges in lost)
+        lost.extend(_recorded(info))
+        rows.append(_row(file.version, times.time_of(file.version), info, gone))
     return pa.Table.from_pylist(rows, schema=HISTORY_SCHEMA)
 
 
-def _row(version: int, moment: int, info: CommitInfo | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"version": version, "timestamp": moment}
+def _recorded(info: CommitInfo | None) -> list[VersionRanges]:
+    """What a VACUUM END says; a tag that is no list of versions says nothing."""
+    tags = None if info is None else info.values.get("tags")
+    text = tags.get(UNREADABLE_TAG) if isinstance(tags, Mapping) else None
+    if not isinstance(text, str) or not text:
+        return []
+    try:
+        return [VersionRanges(text)]
+    except InvalidArgumentError:
+        return []
+
+
+def _row(version: int, moment: int, info: CommitInfo | None, gone: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "version": version,
+        "timestamp": moment,
+        "readable": False if gone else None,
+    }
     values = {} if info is None else info.values
     for field in HISTORY_SCHEMA:
         if field.name not in row:
