@@ -28,6 +28,8 @@ from lakebed.storage.store import Data
 
 ByName = Callable[[str, str], None]
 ByDescriptor = Callable[[int, str], None]
+Content = Data | Callable[[int], None]
+"""Bytes, or what writes them to a descriptor: maybe more than once, each time from the start."""
 
 TEMPORARY_PREFIX = ".lakebed-"
 """Begins the names of temporary files; the dot makes Spark and Hive ignore them too."""
@@ -38,12 +40,12 @@ def create(path: str, data: Data, *, fsync: bool = False) -> None:
     _stage(path, data, fsync, named=_claim, unnamed=_link_descriptor)
 
 
-def replace(path: str, data: Data, *, fsync: bool = False) -> None:
+def replace(path: str, data: Content, *, fsync: bool = False) -> None:
     """Create `path` with `data`, or replace it in one step. Missing folders are made."""
     _stage(path, data, fsync, named=os.replace, unnamed=_swap_descriptor)
 
 
-def _stage(path: str, data: Data, fsync: bool, *, named: ByName, unnamed: ByDescriptor) -> None:
+def _stage(path: str, data: Content, fsync: bool, *, named: ByName, unnamed: ByDescriptor) -> None:
     folder = os.path.dirname(path)
     try:
         _publish(folder, path, data, fsync, named, unnamed)
@@ -63,14 +65,14 @@ def _make_folders(folder: str) -> None:
 
 
 def _publish(
-    folder: str, path: str, data: Data, fsync: bool, named: ByName, unnamed: ByDescriptor
+    folder: str, path: str, data: Content, fsync: bool, named: ByName, unnamed: ByDescriptor
 ) -> None:
     if not _through_descriptor(folder, path, data, fsync, unnamed):
         _through_name(folder, path, data, fsync, named)
 
 
 def _through_descriptor(
-    folder: str, path: str, data: Data, fsync: bool, publish: ByDescriptor
+    folder: str, path: str, data: Content, fsync: bool, publish: ByDescriptor
 ) -> bool:
     """False where the kernel or the file system has no unnamed files, or cannot name them."""
     if not _O_TMPFILE:
@@ -89,7 +91,7 @@ def _through_descriptor(
     return True
 
 
-def _through_name(folder: str, path: str, data: Data, fsync: bool, publish: ByName) -> None:
+def _through_name(folder: str, path: str, data: Content, fsync: bool, publish: ByName) -> None:
     temporary = _temporary(folder)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -103,10 +105,17 @@ def _through_name(folder: str, path: str, data: Data, fsync: bool, publish: ByNa
             os.unlink(temporary)
 
 
-def _write(descriptor: int, data: Data, fsync: bool) -> None:
+def write_all(descriptor: int, data: Data) -> None:
     rest = memoryview(data).cast("B")
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def _write(descriptor: int, data: Content, fsync: bool) -> None:
+    if callable(data):
+        data(descriptor)
+    else:
+        write_all(descriptor, data)
     if fsync:
         os.fsync(descriptor)
 
