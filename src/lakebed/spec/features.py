@@ -36,6 +36,8 @@ __all__ = [
     "active_features",
     "check_readable",
     "check_writable",
+    "dependent_features",
+    "feature_name",
     "is_active",
     "is_supported",
     "missing_features",
@@ -44,6 +46,8 @@ __all__ = [
     "supported_features",
     "upgraded",
     "upgraded_for",
+    "upgraded_for_properties",
+    "without_feature",
     "without_protocol_properties",
 ]
 
@@ -175,6 +179,41 @@ def upgraded_for(protocol: Protocol, metadata: Metadata) -> Protocol:
     return upgraded(protocol, missing)
 
 
+def upgraded_for_properties(protocol: Protocol, changes: Mapping[str, str]) -> Protocol:
+    """The protocol after properties were set on an existing table: with the features that
+    `delta.feature.` names and those that `delta.minReaderVersion` and the like imply.
+
+    As in delta-spark the versions only add: lower ones than the table has change nothing.
+    """
+    named = _named_features(changes)
+    if "delta.minReaderVersion" in changes or "delta.minWriterVersion" in changes:
+        properties = TableProperties(changes)
+        reader, writer = protocol.min_reader_version, protocol.min_writer_version
+        if "delta.minReaderVersion" in changes:
+            reader = properties.min_reader_version
+        if "delta.minWriterVersion" in changes:
+            writer = properties.min_writer_version
+        named |= _implied_by_versions(reader, writer)
+    return upgraded(protocol, named)
+
+
+def without_feature(protocol: Protocol, name: str) -> Protocol:
+    """The weakest protocol with all other features."""
+    return _weakest(supported_features(protocol) - {name}, like=protocol)
+
+
+def feature_name(name: str) -> str:
+    """The name of a feature as it is spelled, or an error if there is no such feature."""
+    return _known(name)
+
+
+def dependent_features(protocol: Protocol, name: str) -> list[str]:
+    """The features of the protocol that cannot be without another one."""
+    supported = supported_features(protocol)
+    known = (FEATURES[each] for each in supported if each in FEATURES)
+    return sorted(feature.name for feature in known if name in feature.requires)
+
+
 def normalize(protocol: Protocol) -> Protocol:
     """The weakest protocol with the same features: (1, 7, [appendOnly, invariants]) is (1, 2)."""
     return _weakest(supported_features(protocol), like=protocol)
@@ -236,7 +275,10 @@ def _implied_by_properties(configuration: Mapping[str, str]) -> frozenset[str]:
     properties = TableProperties(configuration)
     if properties.ignore_protocol_defaults:
         properties = TableProperties({"delta.minWriterVersion": "1", **configuration})
-    reader, writer = properties.min_reader_version, properties.min_writer_version
+    return _implied_by_versions(properties.min_reader_version, properties.min_writer_version)
+
+
+def _implied_by_versions(reader: int, writer: int) -> frozenset[str]:
     if writer < TABLE_FEATURES_WRITER:
         reader = min(reader, TABLE_FEATURES_READER - 1)
     return supported_features(Protocol(reader, writer))

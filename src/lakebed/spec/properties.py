@@ -354,6 +354,12 @@ def check_together(configuration: Mapping[str, str]) -> None:
             "delta.enableRowTracking and delta.rowTrackingSuspended are both true",
             hint="Remove delta.rowTrackingSuspended.",
         )
+    if properties.enable_deletion_vectors and properties.symlink_format_manifest:
+        raise TablePropertyError(
+            f"{TableProperties.symlink_format_manifest.key} and delta.enableDeletionVectors are "
+            "both true",
+            hint="Readers of manifests do not know deletion vectors; turn one of them off.",
+        )
 
 
 def normalized_key(key: str) -> str:

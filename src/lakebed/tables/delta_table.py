@@ -11,15 +11,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.delete import delete_rows
+from lakebed.commands.pins import pin_version, pinned_versions, unpin_version
 from lakebed.commands.row_target import RowTarget
 from lakebed.commands.update import update_rows
+from lakebed.commands.vacuum import VacuumResult
 from lakebed.errors import InvalidArgumentError, LakebedError
+from lakebed.log.readable import with_readable
 from lakebed.log.table_log import TableLog
+from lakebed.spark.bound_columns import TableFrames
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.plane import Plane
 from lakebed.spark.planes import plane_for
 from lakebed.storage.options import is_storage_option
+from lakebed.tables.delta_alter_methods import DeltaAlterMethods
+from lakebed.tables.delta_service_methods import DeltaServiceMethods
 from lakebed.tables.merge_builder import (
     Condition,
     DeltaMergeBuilder,
@@ -28,9 +34,10 @@ from lakebed.tables.merge_builder import (
     checked_values,
     counts_frame,
 )
+from lakebed.tables.vacuum_frames import vacuum_frame, vacuum_with_settings
 
 
-class DeltaTable:
+class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
     """A Delta table whose rows can be changed. Made by `DeltaTable.forPath`.
 
     It always is the newest version of the table, whoever wrote it. Each change is one commit: it
@@ -44,13 +51,18 @@ class DeltaTable:
         root: str,
         options: Mapping[str, str],
         aliasName: str | None = None,
+        frames: TableFrames | None = None,
     ) -> None:
-        """Use `forPath`. `root` is the folder of the table as Hadoop names it."""
+        """Use `forPath`. `root` is the folder of the table as Hadoop names it.
+
+        `frames` are the DataFrames that `toDF` made, under whatever alias.
+        """
         self._session = sparkSession
         self._log = log
         self._root = root
         self._options = options
         self._alias = aliasName
+        self._frames = TableFrames() if frames is None else frames
 
     @classmethod
     def forPath(
@@ -78,9 +90,16 @@ class DeltaTable:
         return TableLog(store).exists()
 
     def toDF(self) -> DataFrame:
-        """The rows of the newest version. The DataFrame stays with it when the table changes."""
-        frame = self._plane().scan(self._log.snapshot(), self._options)
-        return frame if self._alias is None else frame.alias(self._alias)
+        """The rows of the newest version. The DataFrame stays with it when the table changes.
+
+        Its columns stand for those of the table in changes: `table.delete(table.toDF().id == 3)`.
+        """
+        snapshot = self._log.snapshot()
+        frame = self._plane().scan(snapshot, self._options)
+        if self._alias is not None:
+            frame = frame.alias(self._alias)
+        self._frames.add(frame, snapshot.schema)
+        return frame
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under a name that expressions may use, as in `t.id = s.id`."""
@@ -88,7 +107,9 @@ class DeltaTable:
             raise InvalidArgumentError(
                 f"{aliasName!r} is not a name for a table", hint='give a text such as "t"'
             )
-        return DeltaTable(self._session, self._log, self._root, self._options, aliasName)
+        return DeltaTable(
+            self._session, self._log, self._root, self._options, aliasName, self._frames
+        )
 
     def delete(self, condition: Condition | None = None) -> DataFrame:
         """Delete the rows for which the condition is true; all rows if there is none.
@@ -134,15 +155,68 @@ class DeltaTable:
             )
         return DeltaMergeBuilder(self._target(), source, checked)
 
-    def history(self, limit: int | None = None) -> DataFrame:
-        """The commits of the table, newest first; at most `limit` of them."""
+    def vacuum(
+        self,
+        retentionHours: float | None = None,
+        *,
+        dryRun: bool = False,
+        mode: str | None = None,
+        inventory: Any = None,
+        enforceRetention: bool | None = None,
+    ) -> DataFrame:
+        """Delete files that no version inside the retention needs.
+
+        Returns an empty DataFrame, as delta-spark does; of a dry run the `path`s that would go.
+        `vacuumForecast` says what it costs.
+        """
+        options = {"mode": mode, "inventory": inventory, "enforce_retention": enforceRetention}
+        result = vacuum_with_settings(
+            self._session, self._log, retention_hours=retentionHours, dry_run=dryRun, **options
+        )
+        return vacuum_frame(self._session, self._root, result)
+
+    def vacuumForecast(
+        self, retentionHours: float | None = None, *, mode: str | None = None, inventory: Any = None
+    ) -> VacuumResult:
+        """What a VACUUM would delete, and which versions could no longer be read after it."""
+        return vacuum_with_settings(
+            self._session,
+            self._log,
+            retention_hours=retentionHours,
+            mode=mode,
+            inventory=inventory,
+            dry_run=True,
+            enforce_retention=False,
+        )
+
+    def pin(self, name: str, version: int | None = None) -> None:
+        """Keep a version, by default the newest, readable under VACUUM until `unpin(name)`."""
+        pin_version(self._log, name, self._log.snapshot().version if version is None else version)
+
+    def unpin(self, name: str) -> None:
+        """Let the next VACUUM treat the version like any other."""
+        unpin_version(self._log, name)
+
+    def pins(self) -> dict[str, int]:
+        """Versions by the names of their pins."""
+        return pinned_versions(self._log)
+
+    def history(self, limit: int | None = None, readable: bool = False) -> DataFrame:
+        """The commits of the table, newest first; at most `limit` of them.
+
+        The last column says whether a version can be read: false where a VACUUM has recorded that
+        it lost files, else null. With `readable` the log and the files are looked at.
+        """
         if limit is not None and (
             isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
         ):
             raise InvalidArgumentError(
                 f"limit={limit!r} is not a number of commits", hint="give a whole number from 0 on"
             )
-        return self._session.createDataFrame(_with_structs(self._log.history(limit)))
+        found = self._log.history(limit)
+        if readable:
+            found = with_readable(self._log.store, found)
+        return self._session.createDataFrame(_with_structs(found))
 
     def __repr__(self) -> str:
         alias = "" if self._alias is None else f" AS {self._alias}"
@@ -161,10 +235,12 @@ class DeltaTable:
 
     def _plane(self) -> Plane:
         """Chosen anew each time: the setting that decides may change."""
-        return plane_for(self._session, self._log.store, self._root)
+        return plane_for(self._session, self._log.store, self._root, self._options)
 
     def _target(self) -> RowTarget:
-        return RowTarget(self._session, self._log, self._plane(), alias=self._alias)
+        return RowTarget(
+            self._session, self._log, self._plane(), alias=self._alias, frames=self._frames
+        )
 
 
 _STRUCTS = {

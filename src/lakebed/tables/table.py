@@ -12,18 +12,35 @@ import pyarrow as pa
 from lakebed.arrow.incoming import to_arrow_table
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
 from lakebed.arrow.table_rows import TableRows
+from lakebed.commands.clone import CloneOptions, clone_table
+from lakebed.commands.convert import (
+    ConvertOptions,
+    PartitionSchema,
+    convert_folder,
+)
+from lakebed.commands.convert import (
+    partition_schema as parsed_partition_schema,
+)
+from lakebed.commands.detail import table_detail
+from lakebed.commands.generate import generate_files
+from lakebed.commands.health import Health, table_health
+from lakebed.commands.pins import pin_version, pinned_versions, unpin_version
+from lakebed.commands.restore import RestoreOptions, restore_table
+from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
 from lakebed.commands.write import write_table
 from lakebed.commands.write_options import WriteKeywords, WriteOptions
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.log.checkpoint_writer import write_checkpoint
+from lakebed.log.readable import with_readable
 from lakebed.log.selection import SCAN_FIELDS, select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
+from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
 
 if TYPE_CHECKING:
@@ -64,7 +81,7 @@ class Scan:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
 
-class Table:
+class Table(AlterMethods):
     """A version of a Delta table. Made by `lakebed.open`."""
 
     def __init__(self, log: TableLog, snapshot: Snapshot) -> None:
@@ -144,11 +161,27 @@ class Table:
     def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
         return self.scan(columns, where).to_pandas()
 
-    def history(self, limit: int | None = None) -> pa.Table:
-        """The commits of the table, newest first, with delta-spark's columns."""
+    def history(self, limit: int | None = None, *, readable: bool = False) -> pa.Table:
+        """The commits of the table, newest first, with delta-spark's columns.
+
+        Last comes `readable`: false where a VACUUM has recorded that a version lost files, else
+        null. With `readable=True` the log and the files are looked at, and it is true or false.
+        """
         if limit is not None and (not isinstance(limit, int) or limit < 0):
             raise InvalidArgumentError(f"limit={limit!r} is not a number of commits")
-        return self._log.history(limit)
+        found = self._log.history(limit)
+        return with_readable(self._log.store, found) if readable else found
+
+    def detail(self) -> pa.Table:
+        """One row about this version: id, size, properties ..., with delta-spark's columns."""
+        return table_detail(self._snapshot)
+
+    def health(self, columns: Sequence[str] | None = None, *, orphans: bool = False) -> Health:
+        """What makes the table slow or large, and what mends it; as it is in its newest version.
+
+        `columns` are those that queries filter by. `orphans=True` lists the files of the table.
+        """
+        return table_health(self._log, columns, orphans=orphans)
 
     def refresh(self) -> Table:
         """The newest version, from this one and the commits since."""
@@ -160,6 +193,78 @@ class Table:
         rows = _rows_of(data, self._log, chosen)
         snapshot = write_table(self._log, rows, chosen, known=self._snapshot)
         return Table(self._log, snapshot)
+
+    def restore(
+        self,
+        version: int | None = None,
+        timestamp: str | datetime | int | None = None,
+        *,
+        ignore_missing_files: bool = False,
+    ) -> Table:
+        """A new version with the rows and the metadata of an earlier one; the table after it."""
+        options = RestoreOptions(ignore_missing_files=ignore_missing_files)
+        return Table(self._log, restore_table(self._log, version, timestamp, options).snapshot)
+
+    def clone(
+        self,
+        target: Location,
+        *,
+        shallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        storage_options: StorageOptions | None = None,
+    ) -> Table:
+        """Another table with the rows and the metadata of this version; that table.
+
+        A deep clone copies the files, and only what has changed if it is repeated with `replace`. A
+        shallow one refers to them. `properties` replace those of this table.
+        """
+        log = TableLog(open_store(target, storage_options))
+        options = CloneOptions(shallow=shallow, replace=replace, properties=properties or {})
+        return Table(log, clone_table(self._snapshot, log, options).snapshot)
+
+    def vacuum(
+        self,
+        retention_hours: float | None = None,
+        *,
+        dry_run: bool = False,
+        mode: str = "full",
+        inventory: Any = None,
+        enforce_retention: bool = True,
+        record: bool = True,
+    ) -> VacuumResult:
+        """Delete files that no version inside the retention needs; says which versions that costs.
+
+        Without hours the table's `delta.deletedFileRetentionDuration` counts. `mode="lite"` takes
+        the files from the log instead of listing the table; `inventory` is a list of files to go
+        by (Arrow data with path, length, isDir, modificationTime). `record=False` leaves no
+        VACUUM START and VACUUM END in the history. A dry run deletes and writes nothing.
+        """
+        options = VacuumOptions.of(
+            retention_hours=retention_hours,
+            dry_run=dry_run,
+            mode=mode,
+            inventory=inventory,
+            enforce_retention=enforce_retention,
+            record=record,
+        )
+        return vacuum_table(self._log, options)
+
+    def pin(self, name: str, version: int | None = None) -> None:
+        """Keep a version, by default this one, readable under VACUUM until `unpin(name)`."""
+        pin_version(self._log, name, self.version if version is None else version)
+
+    def unpin(self, name: str) -> None:
+        """Let the next VACUUM treat the version like any other."""
+        unpin_version(self._log, name)
+
+    def pins(self) -> dict[str, int]:
+        """Versions by the names of their pins, as they are now."""
+        return pinned_versions(self._log)
+
+    def generate(self, mode: str = "symlink_format_manifest") -> None:
+        """Write manifests of the newest version for engines that cannot read the log."""
+        generate_files(self._log, mode)
 
     def checkpoint(self) -> None:
         """Write a checkpoint of this version now."""
@@ -235,6 +340,24 @@ def write(
     log = TableLog(open_store(path, storage_options))
     chosen = WriteOptions.of(options)
     return Table(log, write_table(log, _rows_of(data, log, chosen), chosen))
+
+
+def convert(
+    path: Location,
+    partition_schema: PartitionSchema | None = None,
+    *,
+    stats: bool = True,
+    properties: Mapping[str, str] | None = None,
+    storage_options: StorageOptions | None = None,
+) -> Table:
+    """Turn a folder of Parquet files into a Delta table, where it is; the table.
+
+    The files stay as they are. Folders such as `day=2026-01-31` need `partition_schema`: a text
+    like "day DATE", or a schema. A folder that is a Delta table already is left alone.
+    """
+    log = TableLog(open_store(path, storage_options))
+    options = ConvertOptions(parsed_partition_schema(partition_schema), stats, properties or {})
+    return Table(log, convert_folder(log, options))
 
 
 def is_delta_table(path: Location, storage_options: StorageOptions | None = None) -> bool:

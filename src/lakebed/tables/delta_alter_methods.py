@@ -1,0 +1,103 @@
+"""The methods of `lakebed.DeltaTable` that make tables and change what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+
+from lakebed.commands.alter.change import AlterTarget
+from lakebed.commands.alter.constraint_rows_on_spark import CountOnSpark
+from lakebed.commands.alter.constraints import add_constraint, drop_constraint
+from lakebed.commands.alter.drop_feature import drop_feature
+from lakebed.commands.alter.protocol import add_feature, upgrade_protocol
+from lakebed.commands.create import Mode
+from lakebed.commands.row_target import USER_METADATA
+from lakebed.errors import InvalidArgumentError
+from lakebed.log.table_log import TableLog
+from lakebed.spark.functions import is_connect
+from lakebed.spark.plane import Plane
+from lakebed.tables.table_builder import DeltaTableBuilder
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class DeltaAlterMethods:
+    """What `DeltaTable` inherits. Changes are commits on the newest version of the table."""
+
+    _session: SparkSession
+    _log: TableLog
+    _options: Mapping[str, str]
+
+    @classmethod
+    def forPath(
+        cls,
+        sparkSession: SparkSession,
+        path: str,
+        hadoopConf: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The table in a folder; an error if there is none."""
+        raise NotImplementedError
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[Self]:
+        """A builder for a new table; it must not exist."""
+        return cls._builder(sparkSession, "create")
+
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[Self]:
+        """A builder for a new table; one that exists stays as it is."""
+        return cls._builder(sparkSession, "create_if_not_exists")
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[Self]:
+        """A builder for an empty table in the place of one that must exist."""
+        return cls._builder(sparkSession, "replace")
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[Self]:
+        """A builder for an empty table, new or in the place of one that exists."""
+        return cls._builder(sparkSession, "create_or_replace")
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Give the table the features that these versions of the protocol imply."""
+        upgrade_protocol(self._alter(), readerVersion, writerVersion)
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Let the table support a feature, and with it what the feature requires."""
+        add_feature(self._alter(), featureName)
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Drop a feature, and first what it left in the table.
+
+        With `truncateHistory` the versions that use it go too, once they are old enough.
+        """
+        chosen = False if truncateHistory is None else truncateHistory
+        drop_feature(self._alter(), featureName, truncate_history=chosen)
+
+    def addConstraint(self, name: str, condition: str) -> None:
+        """Every row must meet a SQL condition from now on; all that are there must already."""
+        count = CountOnSpark(self._plane(), self._options)
+        add_constraint(self._alter(), name, condition, count=count)
+
+    def dropConstraint(self, name: str, ifExists: bool = False) -> None:
+        """Take a CHECK constraint away."""
+        drop_constraint(self._alter(), name, if_exists=ifExists)
+
+    def _alter(self) -> AlterTarget:
+        return AlterTarget(self._log, self._session.conf.get(USER_METADATA, None))
+
+    def _plane(self) -> Plane:
+        raise NotImplementedError
+
+    @classmethod
+    def _builder(cls, session: Any, mode: Mode) -> DeltaTableBuilder[Self]:
+        found = SparkSession.getActiveSession() if session is None else session
+        if not isinstance(found, SparkSession) and not is_connect(found):
+            raise InvalidArgumentError(
+                f"{type(session).__name__} is not a Spark session",
+                hint="give the session, as in DeltaTable.create(spark)",
+            )
+        return DeltaTableBuilder(found, mode, cls.forPath)

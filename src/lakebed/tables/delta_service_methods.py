@@ -1,0 +1,229 @@
+"""The methods of `lakebed.DeltaTable` that copy tables, bring versions back and tell about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.commands.clone import CloneOptions, clone_table
+from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
+from lakebed.commands.detail import table_detail
+from lakebed.commands.generate import generate_files
+from lakebed.commands.health import Health, table_health
+from lakebed.commands.restore import RestoreOptions, restore_table
+from lakebed.commands.row_target import USER_METADATA
+from lakebed.errors import InvalidArgumentError
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spark.functions import is_connect
+from lakebed.spark.location import open_location
+from lakebed.spark.moments import millis_of
+from lakebed.spec.schema import StructType, parse_schema
+from lakebed.tables.merge_builder import counts_frame
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
+ALLOW_DOWNGRADE = "spark.databricks.delta.restore.protocolDowngradeAllowed"
+_COLLECT_STATS = "spark.databricks.delta.stats.collect"
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+_IDENTIFIER = re.compile(r"\s*(\w+)\s*\.\s*`((?:[^`]|``)+)`\s*")
+
+
+class DeltaServiceMethods:
+    """What `DeltaTable` inherits. Names, arguments and results are delta-spark's."""
+
+    _session: SparkSession
+    _log: TableLog
+    _root: str
+    _options: Mapping[str, str]
+
+    @classmethod
+    def forPath(
+        cls,
+        sparkSession: SparkSession,
+        path: str,
+        hadoopConf: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The table in a folder; an error if there is none."""
+        raise NotImplementedError
+
+    @classmethod
+    def convertToDelta(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | Any | None = None,
+    ) -> Self:
+        """Turn a folder of Parquet files, named as ``parquet.`/data/orders` ``, into a table.
+
+        Folders such as `day=2026-01-31` need `partitionSchema`: a text like "day DATE", or a
+        StructType. A folder that is a Delta table already is left alone.
+        """
+        if not isinstance(sparkSession, SparkSession) and not is_connect(sparkSession):
+            raise InvalidArgumentError(
+                f"{type(sparkSession).__name__} is not a Spark session",
+                hint="give the session first: DeltaTable.convertToDelta(spark, 'parquet.`...`')",
+            )
+        path = _parquet_path(identifier)
+        store, _ = open_location(sparkSession, path, {})
+        settings = dict(sparkSession.conf.getAll)
+        options = ConvertOptions(
+            partition_schema(_as_own(partitionSchema)),
+            stats=settings.get(_COLLECT_STATS, "true").lower() != "false",
+            default_properties=_default_properties(settings),
+            user_metadata=settings.get(USER_METADATA),
+        )
+        convert_folder(TableLog(store), options)
+        return cls.forPath(sparkSession, path)
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Bring back the rows and the metadata of a version. One row with what was done."""
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise InvalidArgumentError(
+                f"version={version!r} is of type {type(version).__name__}",
+                hint="give a whole number",
+            )
+        return self._restored(restore_table(self._log, version, options=self._restoring()).metrics)
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Bring back the version of a time, such as "2026-01-31" or "2026-01-31 12:00:00"."""
+        moment = millis_of(self._session, _checked_text(timestamp, "timestamp"))
+        done = restore_table(
+            self._log, timestamp=moment, options=self._restoring(), shown_timestamp=timestamp
+        )
+        return self._restored(done.metrics)
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Another table with the rows and the metadata of the newest version.
+
+        A deep clone copies the files, and only what has changed if it is repeated with `replace`. A
+        shallow one refers to them. `properties` replace those of this table.
+        """
+        return self._cloned(self._log.snapshot(), target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> Self:
+        """As `clone`, of a version."""
+        return self._cloned(self._log.at_version(version), target, isShallow, replace, properties)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> Self:
+        """As `clone`, of the version of a time."""
+        moment = millis_of(self._session, _checked_text(timestamp, "timestamp"))
+        snapshot = self._log.snapshot(timestamp=moment)
+        return self._cloned(snapshot, target, isShallow, replace, properties)
+
+    def generate(self, mode: str) -> None:
+        """Write manifests for engines that cannot read the log: "symlink_format_manifest"."""
+        generate_files(self._log, mode)
+
+    def detail(self) -> DataFrame:
+        """One row about the table: id, location, size, properties, features ..."""
+        return self._session.createDataFrame(table_detail(self._log.snapshot(), self._root))
+
+    def health(self, columns: Sequence[str] | None = None, orphans: bool = False) -> Health:
+        """What makes the table slow or large, and what mends it.
+
+        `columns` are those that queries filter by. `orphans=True` lists the files of the table.
+        """
+        return table_health(self._log, columns, orphans=orphans)
+
+    def _restoring(self) -> RestoreOptions:
+        return RestoreOptions(
+            ignore_missing_files=self._is_on(IGNORE_MISSING_FILES),
+            allow_downgrade=self._is_on(ALLOW_DOWNGRADE),
+            user_metadata=self._session.conf.get(USER_METADATA, None),
+        )
+
+    def _is_on(self, setting: str) -> bool:
+        return str(self._session.conf.get(setting, "false")).lower() == "true"
+
+    def _restored(self, metrics: Mapping[str, int]) -> DataFrame:
+        return counts_frame(self._session, {_snake(name): n for name, n in metrics.items()})
+
+    def _cloned(
+        self,
+        snapshot: Snapshot,
+        target: str,
+        shallow: bool,
+        replace: bool,
+        properties: Mapping[str, str] | None,
+    ) -> Self:
+        path = _checked_text(target, "target")
+        # Hadoop knows s3a where the store says s3.
+        scheme, rest = self._root.partition("://")[0], self._log.store.url.partition("://")[2]
+        options = CloneOptions(
+            shallow=shallow,
+            replace=replace,
+            properties={} if properties is None else properties,
+            root=f"{scheme}://{rest}",
+            user_metadata=self._session.conf.get(USER_METADATA, None),
+        )
+        store, _ = open_location(self._session, path, self._options)
+        clone_table(snapshot, TableLog(store), options)
+        return self.forPath(self._session, path, self._options)
+
+
+def _parquet_path(identifier: str) -> str:
+    found = _IDENTIFIER.fullmatch(_checked_text(identifier, "identifier"))
+    if found is None:
+        raise InvalidArgumentError(
+            f"{identifier!r} is not the name of a folder of Parquet files",
+            hint="write it as parquet.`/data/orders`",
+        )
+    # As in delta-spark, what is called a Delta table is left alone if it is one.
+    if found[1].lower() not in ("parquet", "delta"):
+        raise InvalidArgumentError(
+            f"{found[1]} cannot be converted to Delta", hint="Parquet files can"
+        )
+    return found[2].replace("``", "`")
+
+
+def _as_own(schema: Any) -> Any:
+    """Spark's schema as Lakebed's; anything else as it is, to be checked where it is used."""
+    if hasattr(schema, "json") and hasattr(schema, "fields") and not isinstance(schema, StructType):
+        return parse_schema(schema.json())
+    return schema
+
+
+def _default_properties(settings: Mapping[str, str]) -> dict[str, str]:
+    return {
+        f"delta.{key[len(_DEFAULTS) :]}": value
+        for key, value in settings.items()
+        if key.startswith(_DEFAULTS)
+    }
+
+
+def _checked_text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidArgumentError(
+            f"{name}={value!r} is of type {type(value).__name__}", hint="give a text"
+        )
+    return value
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)

@@ -1,0 +1,213 @@
+"""`DeltaTableBuilder`: making a table on Spark, with delta-spark's names and arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NoReturn, TypeVar
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType as SparkType
+from pyspark.sql.types import StructField as SparkField
+from pyspark.sql.types import StructType as SparkStruct
+
+from lakebed.commands.alter.change import AlterTarget
+from lakebed.commands.alter.column_names import to_path
+from lakebed.commands.alter.column_types import to_field, to_type, typed_field
+from lakebed.commands.alter.generated_on_spark import check_generated
+from lakebed.commands.create import Mode, TableDefinition, create_table
+from lakebed.commands.row_target import USER_METADATA
+from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
+from lakebed.log.table_log import TableLog
+from lakebed.spark.location import open_location
+from lakebed.spec.column_mapping import strip
+from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
+from lakebed.spec.schema import LONG, DataType, StructField, StructType
+
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+_BY_PATH = re.compile(r"delta\.`(.+)`", re.IGNORECASE)
+T = TypeVar("T")
+
+
+@dataclass
+class IdentityGenerator:
+    """Values that a table gives out for a column: `start`, `start + step` and so on."""
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder(Generic[T]):
+    """A table in the making. Made by `DeltaTable.create` and its like; `execute` makes it."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        mode: Mode,
+        open_table: Callable[[SparkSession, str], T],
+    ) -> None:
+        """Use `DeltaTable.create`. `open_table` opens what was made."""
+        self._spark = spark
+        self._mode: Mode = mode
+        self._open_table = open_table
+        self._location: str | None = None
+        self._comment: str | None = None
+        self._fields: list[StructField] = []
+        self._partition_by: tuple[str, ...] = ()
+        self._cluster_by: tuple[str, ...] = ()
+        self._properties: dict[str, str] = {}
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder[T]:
+        """The name of the table; so far only that of a folder, as in delta.`/data/orders`."""
+        found = _BY_PATH.fullmatch(_text(identifier, "the name of a table").strip())
+        if found is None:
+            raise UnsupportedFeatureError(
+                f"tables have no names yet, so {identifier!r} cannot be one",
+                hint='say where the table is: .location("/data/orders")',
+            )
+        return self.location(found[1])
+
+    def location(self, location: str) -> DeltaTableBuilder[T]:
+        """The folder of the table."""
+        self._location = _text(location, "the location of a table")
+        return self
+
+    def comment(self, comment: str) -> DeltaTableBuilder[T]:
+        """The comment of the table."""
+        self._comment = _text(comment, "the comment of a table", empty=True)
+        return self
+
+    def addColumn(
+        self,
+        colName: str,
+        dataType: str | SparkType,
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder[T]:
+        """One more column.
+
+        `generatedAlwaysAs` is a SQL expression over the other columns, or an `IdentityGenerator`;
+        `generatedByDefaultAs` is an `IdentityGenerator` for rows that bring no value.
+        """
+        name = _text(colName, "the name of a column")
+        if not isinstance(nullable, bool):
+            _refuse(nullable, "true or false", "nullable")
+        if comment is not None:
+            _text(comment, "the comment of a column", empty=True)
+        field = typed_field(name, _type(dataType), nullable=nullable, comment=comment)
+        self._fields.append(_generated(field, generatedAlwaysAs, generatedByDefaultAs))
+        return self
+
+    def addColumns(self, cols: SparkStruct | list[SparkField]) -> DeltaTableBuilder[T]:
+        """The columns of a schema, with their comments."""
+        fields = cols.fields if isinstance(cols, SparkStruct) else cols
+        if not isinstance(fields, list) or not all(isinstance(f, SparkField) for f in fields):
+            _refuse(cols, "a StructType or a list of StructFields", "cols")
+        self._fields.extend(strip(StructType(tuple(map(to_field, fields)))).fields)
+        return self
+
+    def partitionedBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder[T]:
+        """The columns whose values divide the rows into folders."""
+        self._partition_by = _names(cols, "partitionedBy")
+        return self
+
+    def clusterBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder[T]:
+        """The columns by which rows are brought together when the table is optimized."""
+        self._cluster_by = _names(cols, "clusterBy")
+        return self
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder[T]:
+        """A table property."""
+        self._properties[_text(key, "the name of a property")] = _text(
+            value, "the value of a property", empty=True
+        )
+        return self
+
+    def execute(self) -> T:
+        """Make the table."""
+        if self._location is None:
+            raise InvalidArgumentError(
+                "it is not known where the table is to be",
+                hint='say it: .location("/data/orders")',
+            )
+        schema = StructType(tuple(self._fields))
+        check_generated(self._spark, schema)
+        store, _ = open_location(self._spark, self._location, {})
+        metadata = self._spark.conf.get(USER_METADATA, None)
+        definition = TableDefinition(
+            schema,
+            self._partition_by,
+            tuple(to_path(column) for column in self._cluster_by),
+            self._properties,
+            self._defaults(),
+            comment=self._comment,
+        )
+        create_table(AlterTarget(TableLog(store), metadata), definition, self._mode)
+        return self._open_table(self._spark, self._location)
+
+    def _defaults(self) -> dict[str, str]:
+        """The properties that the session gives to new tables, unless they are asked for."""
+        asked = {key.lower() for key in self._properties}
+        settings = dict(self._spark.conf.getAll).items()
+        found = {f"delta.{k[len(_DEFAULTS) :]}": v for k, v in settings if k.startswith(_DEFAULTS)}
+        return {key: value for key, value in found.items() if key.lower() not in asked}
+
+
+def _generated(field: StructField, always: Any, by_default: Any) -> StructField:
+    if always is not None and by_default is not None:
+        raise InvalidArgumentError("give generatedAlwaysAs or generatedByDefaultAs, not both")
+    if isinstance(always, str):
+        return field.with_metadata({GENERATION_EXPRESSION: always})
+    generator = by_default if always is None else always
+    if generator is None:
+        return field
+    if not isinstance(generator, IdentityGenerator):
+        _refuse(generator, "an IdentityGenerator (or SQL, for generatedAlwaysAs)", field.name)
+    if field.data_type != LONG:
+        raise SchemaError(
+            f"the identity column {field.name!r} is of type {field.data_type}",
+            hint="identity columns are of type bigint",
+        )
+    if not generator.step or not all(
+        isinstance(number, int) and not isinstance(number, bool)
+        for number in (generator.start, generator.step)
+    ):
+        raise InvalidArgumentError(
+            f"{generator} gives no values for column {field.name!r}",
+            hint="start and step are whole numbers, and step is not 0",
+        )
+    marks = Identity(generator.start, generator.step, allow_explicit_insert=always is None)
+    return with_identity(field, marks)
+
+
+def _type(given: Any) -> DataType:
+    if not isinstance(given, str | SparkType):
+        _refuse(given, "SQL text or a DataType", "dataType")
+    try:
+        return to_type(given)
+    except SchemaError:
+        if not isinstance(given, str):
+            raise
+        # Spark's own grammar takes more, comments of fields for example.
+        return to_type(SparkType.fromDDL(given))
+
+
+def _names(cols: Sequence[Any], what: str) -> tuple[str, ...]:
+    """Names one by one, or one list of them."""
+    names = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
+    if not names or not all(isinstance(name, str) and name for name in names):
+        _refuse(cols, "names of columns", what)
+    return tuple(names)
+
+
+def _text(value: Any, what: str, *, empty: bool = False) -> str:
+    if not isinstance(value, str) or not (value or empty):
+        raise InvalidArgumentError(f"{value!r} is not {what}", hint="give a text")
+    return value
+
+
+def _refuse(value: Any, wanted: str, what: str) -> NoReturn:
+    raise InvalidArgumentError(f"{what}: {value!r} is not {wanted}")

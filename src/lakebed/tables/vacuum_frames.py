@@ -1,0 +1,38 @@
+"""VACUUM on Spark: delta-spark's settings in, delta-spark's DataFrame out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
+from lakebed.commands.vacuum.options import settings_of
+from lakebed.log.table_log import TableLog
+from lakebed.spark.functions import is_connect
+
+
+def vacuum_with_settings(session: SparkSession, log: TableLog, **options: Any) -> VacuumResult:
+    """VACUUM by the settings of the session, except for the options that are given."""
+    chosen = {**settings_of(dict(session.conf.getAll)), **_given(options)}
+    if chosen.get("inventory") is not None:
+        chosen["inventory"] = _collected(chosen["inventory"])
+        chosen["mode"] = options.get("mode") or "full"
+    return vacuum_table(log, VacuumOptions.of(**chosen))
+
+
+def vacuum_frame(session: SparkSession, root: str, result: VacuumResult) -> DataFrame:
+    """One column `path`: the files that a dry run would delete; no row after a VACUUM."""
+    rows = [(f"{root}/{path}",) for path in result.paths] if result.dry_run else []
+    return session.createDataFrame(rows, "path STRING")
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _collected(inventory: Any) -> Any:
+    """The inventory of a DataFrame comes to the driver, where the log is."""
+    if isinstance(inventory, DataFrame) or is_connect(inventory):
+        return inventory.toArrow()
+    return inventory

@@ -1,0 +1,76 @@
+"""Code for delta-spark needs another import and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from altered_tables import interrupted
+
+import lakebed
+import lakebed.exceptions
+import lakebed.tables
+from lakebed.commands.alter.constraints import add_constraint
+from lakebed.commands.alter.properties import set_properties
+from lakebed.errors import ConflictError, RowConflictError
+
+# As delta-spark's documentation gives them.
+EXCEPTIONS = [
+    "ConcurrentAppendException",
+    "ConcurrentDeleteDeleteException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentTransactionException",
+    "ConcurrentWriteException",
+    "DeltaConcurrentModificationException",
+    "MetadataChangedException",
+    "ProtocolChangedException",
+]
+CLASSES = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+
+
+def test_every_exception_of_delta_is_there_and_a_conflict() -> None:
+    assert sorted(lakebed.exceptions.__all__) == EXCEPTIONS
+    kinds = [getattr(lakebed.exceptions, name) for name in EXCEPTIONS]
+    assert all(issubclass(kind, ConflictError) for kind in kinds)
+    assert len(set(kinds)) == len(kinds)
+    assert issubclass(RowConflictError, lakebed.exceptions.ConcurrentDeleteDeleteException)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_class_of_delta_is_there(name: str) -> None:
+    assert getattr(lakebed.tables, name).__doc__
+    assert name in lakebed.tables.__all__
+
+
+def test_other_names_are_not() -> None:
+    with pytest.raises(AttributeError, match="nope"):
+        _ = lakebed.tables.nope  # type: ignore[attr-defined]
+
+
+def test_what_is_raised_is_caught_under_the_names_of_delta(tmp_path: Path) -> None:
+    path, rows = tmp_path / "t", pa.table({"id": [1]})
+    lakebed.write(path, rows)
+    with pytest.raises(lakebed.exceptions.ConcurrentAppendException):
+        add_constraint(interrupted(path, lambda: lakebed.write(path, rows)), "c", "id > 0")
+    other = interrupted(path, lambda: lakebed.open(path).set_properties({"a": "1"}))
+    with pytest.raises(lakebed.exceptions.MetadataChangedException):
+        set_properties(other, {"b": "1"})
+
+
+@pytest.mark.parametrize("module", ["lakebed.tables", "lakebed.exceptions", "lakebed.tables.table"])
+def test_none_of_it_imports_spark_unasked(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_altering_a_table_imports_no_spark(tmp_path: Path) -> None:
+    lakebed.write(tmp_path / "t", pa.table({"id": [1]}))
+    code = (
+        f"import sys, lakebed; t = lakebed.open({str(tmp_path / 't')!r}); "
+        "t.add_columns({'a': 'int'}).set_properties({'x': 'y'}); "
+        "sys.exit('pyspark' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
