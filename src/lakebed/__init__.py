@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
     from lakebed.tables.delta_table import DeltaTable
-    from lakebed.tables.table import Scan, Table, is_delta_table, write
+    from lakebed.tables.table import Scan, Table, convert, is_delta_table, write
     from lakebed.tables.table import open_table as open
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "LakebedError",
     "Scan",
     "Table",
+    "convert",
     "enable",
     "explain_scan",
     "is_delta_table",
@@ -33,6 +34,7 @@ _HOMES = {
     "LakebedError": "lakebed.errors:LakebedError",
     "Scan": "lakebed.tables.table:Scan",
     "Table": "lakebed.tables.table:Table",
+    "convert": "lakebed.tables.table:convert",
     "enable": "lakebed.sessions.enable:enable",
     "explain_scan": "lakebed.sessions.explain:explain_scan",
     "is_delta_table": "lakebed.tables.table:is_delta_table",

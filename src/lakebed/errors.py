@@ -96,6 +96,12 @@ class UnsupportedFeatureError(LakebedError):
         super().__init__(message, hint=hint)
 
 
+class FeatureDropPendingError(LakebedError):
+    """The table no longer uses a feature, but older versions that can be read do: try later."""
+
+    code = "FEATURE_DROP_PENDING"
+
+
 # --- schemas, values, predicates ---------------------------------------------------------------
 
 

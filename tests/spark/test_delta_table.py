@@ -36,7 +36,12 @@ SIGNATURES = {
         "delete": ["condition"],
         "update": ["condition", "set"],
         "merge": ["source", "condition"],
-        "history": ["limit"],
+        "vacuum": ["retentionHours", "dryRun", "mode", "inventory", "enforceRetention"],
+        "vacuumForecast": ["retentionHours", "mode", "inventory"],
+        "pin": ["name", "version"],
+        "unpin": ["name"],
+        "pins": [],
+        "history": ["limit", "readable"],
     },
     DeltaMergeBuilder: {
         "whenMatchedUpdate": ["condition", "set"],
@@ -56,7 +61,8 @@ HISTORY = (
     "job struct<jobId:string,jobName:string,jobRunId:string,runId:string,jobOwnerId:string,"
     "triggerType:string>, notebook struct<notebookId:string>, clusterId string, "
     "readVersion bigint, isolationLevel string, isBlindAppend boolean, "
-    "operationMetrics map<string,string>, userMetadata string, engineInfo string"
+    "operationMetrics map<string,string>, userMetadata string, engineInfo string, "
+    "readable boolean"
 )
 
 

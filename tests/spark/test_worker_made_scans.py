@@ -25,7 +25,8 @@ from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.made import made_snapshot
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.plane import POSITION, FileSettings
+from lakebed.spark.plane import FileSettings
+from lakebed.spark.positions import POSITION
 from lakebed.spark.workers.made import ReadTask, task_table
 from lakebed.spark.workers.plane import WorkersPlane
 from lakebed.spark.workers.write import WriteTask, added

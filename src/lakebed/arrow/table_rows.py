@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
 
+from lakebed.arrow.rewrite import Rewrite, Rewritten, rewrite
 from lakebed.arrow.rows import prepare_rows, require
-from lakebed.arrow.scan import plan_scan, read_batches
 from lakebed.arrow.write import FileLayout, Written, write_files
-from lakebed.expressions import Coalesce, Literal, Not, parse_predicate
+from lakebed.expressions import parse_predicate
 from lakebed.formats.arrow_types import from_arrow_schema
-from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
-from lakebed.spec.schema import BOOLEAN, StructType
+from lakebed.spec.schema import StructType
 from lakebed.storage.store import Store
 
 
@@ -40,15 +39,10 @@ class TableRows:
         adds = self._write(layout, rows.table)
         return Written(adds, rows.schema, rows.table.num_rows)
 
-    def keep(
-        self, snapshot: Snapshot, files: pa.Table, where: str, layout: FileLayout
-    ) -> list[Add]:
-        """Writes again the rows of some files for which a predicate is not true."""
-        matches = parse_predicate(where, snapshot.schema)
-        others = Not(Coalesce((matches, Literal(False, BOOLEAN)), BOOLEAN))
-        plan = replace(plan_scan(snapshot, None, others), files=files)
-        kept = pa.Table.from_batches(read_batches(plan), schema=plan.schema)
-        return self._write(layout, kept)
+    def rewrite(self, wanted: Rewrite) -> Rewritten:
+        """Finds the rows that go, and writes those that stay where that is needed."""
+        matches = parse_predicate(wanted.where, wanted.snapshot.schema)
+        return rewrite(wanted, matches, self.max_rows_per_file)
 
     def _write(self, layout: FileLayout, table: pa.Table) -> list[Add]:
         if not table.num_rows:

@@ -138,8 +138,12 @@ def write_files(
     *,
     data_change: bool = True,
     max_rows_per_file: int | None = None,
+    folder: str | None = None,
 ) -> list[Add]:
-    """Write all rows; `table` has the columns of the schema, in its order and types."""
+    """Write all rows; `table` has the columns of the schema, in its order and types.
+
+    `folder` is the one of the table for the files, if not that of all its data files.
+    """
     jobs = [
         (values, part)
         for values, rows in rows_by_partition(layout, table)
@@ -147,7 +151,7 @@ def write_files(
     ]
 
     def write_one(job: tuple[dict[str, str | None], pa.Table]) -> Add:
-        return write_file(store, layout, *job, data_change=data_change)
+        return write_file(store, layout, *job, data_change=data_change, folder=folder)
 
     if len(jobs) == 1:
         return [write_one(jobs[0])]

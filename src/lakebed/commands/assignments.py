@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.spark.fitting import fitted
 from lakebed.spark.functions import functions_of
+from lakebed.spark.names import split_name
 from lakebed.spark.projection import spark_type
 from lakebed.spark.types import incoming_schema
 from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
@@ -76,26 +77,6 @@ def new_values(
 
 def as_column(f: Any, value: Value) -> Column:
     return f.expr(value) if isinstance(value, str) else value
-
-
-def split_name(name: str) -> list[str]:
-    """A name as SQL writes it: parts with dots between them, in backquotes where they need it."""
-    parts, part, quoted, place = [], "", False, 0
-    while place < len(name):
-        letter = name[place]
-        if letter == "`" and quoted and name[place + 1 : place + 2] == "`":
-            part, place = part + "`", place + 1
-        elif letter == "`":
-            quoted = not quoted
-        elif letter == "." and not quoted:
-            parts.append(part)
-            part = ""
-        else:
-            part += letter
-        place += 1
-    if quoted:
-        raise InvalidArgumentError(f"{name!r} has a backquote without its other half")
-    return [*parts, part]
 
 
 def _types(frame: DataFrame, columns: Sequence[Column]) -> list[DataType]:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from lakebed.commands.assignments import as_column
 from lakebed.commands.row_change import CHANGE_TYPE, Found, RowChange, uses_vectors
 from lakebed.commands.row_condition import check_condition, described
+from lakebed.commands.row_positions import IN_SCAN_ORDER, RowPositions
 from lakebed.commands.row_scan import RowScan
 from lakebed.commands.row_target import RowTarget
 from lakebed.expressions import references
@@ -21,7 +22,6 @@ from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of
-from lakebed.spark.positions import find_positions
 from lakebed.spark.projection import quote
 from lakebed.spec.actions import Add
 from lakebed.transaction import Operation
@@ -39,7 +39,7 @@ class _Delete:
     ) -> None:
         self._target = target
         self._snapshot = snapshot
-        self._condition = condition
+        self._condition = target.translated(snapshot, condition)
         self._predicate = target.predicate(snapshot, condition)
         operation = Operation("DELETE", {"predicate": described(condition)})
         self._change = RowChange(target, snapshot, operation)
@@ -82,7 +82,7 @@ class _Delete:
     def _rows(self, adds: Sequence[Add]) -> dict[str, int]:
         scan = RowScan(self._snapshot, self._target.plane, adds)
         matching = self._matching(scan)
-        positions = find_positions(matching)
+        positions = RowPositions(scan, self._target.most(IN_SCAN_ORDER)).find(matching)
         if not positions.rows:
             return {"numDeletedRows": 0}
         self._change.transaction.read_predicate(self._predicate)

@@ -14,10 +14,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.assignments import as_column, is_generated
 from lakebed.commands.delete import ALL
+from lakebed.commands.merge_columns import named_request
+from lakebed.commands.merge_keys import NamedKeys
 from lakebed.commands.merge_request import Clause, MergeRequest
 from lakebed.commands.merge_source import Key, Look, Source
 from lakebed.commands.merge_values import (
@@ -30,6 +32,7 @@ from lakebed.commands.merge_values import (
 )
 from lakebed.commands.row_change import CHANGE_TYPE, Found, NewRows, RowChange
 from lakebed.commands.row_condition import described
+from lakebed.commands.row_positions import IN_ANY_ORDER, RowPositions
 from lakebed.commands.row_scan import ROW_VERSION, RowScan
 from lakebed.commands.row_target import RowTarget
 from lakebed.commands.write_options import WriteOptions
@@ -41,13 +44,12 @@ from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.generated import default_value, with_generated
-from lakebed.spark.plane import POSITION
-from lakebed.spark.positions import FILE, Positions, find_positions
+from lakebed.spark.positions import FILE, POSITION, Positions
 from lakebed.spark.projection import is_same_type, quote
 from lakebed.spark.rows import draws_identity
 from lakebed.spark.types import incoming_schema
 from lakebed.spec.column_metadata import collations, identity
-from lakebed.spec.schema import StructType
+from lakebed.spec.schema import StructField, StructType
 from lakebed.transaction import Operation
 
 UPDATES = ("update", "update_all")
@@ -71,7 +73,7 @@ class _Merge:
     ) -> None:
         self._target = target
         self._snapshot = snapshot
-        self._request = request
+        self._request = named_request(target, snapshot, request, source.schema)
         self._source = source
         self._f = functions_of(request.source)
         self._feed = bool(snapshot.properties.enable_change_data_feed)
@@ -87,7 +89,8 @@ class _Merge:
         scan = RowScan(self._snapshot, self._target.plane, adds)
         changed = self._changed(scan, look)
         marked = changed.where(self._f.col(ACTION).isNotNull())
-        positions = self._positions(marked)
+        finder = RowPositions(scan, self._target.most(IN_ANY_ORDER))
+        positions = self._positions(marked, finder)
         inserted = self._inserted(changed)
         self._change.transaction.read_predicate(
             None if self._has("not_matched_by_source") else look.predicate
@@ -99,7 +102,7 @@ class _Merge:
             positions.rows,
             [*self._updates(changed, scan.row_columns), *inserts],
             self._changes(changed, inserts) if self._feed else None,
-            seen=self._seen(changed),
+            seen=self._seen(changed, finder),
             has_updates=updated > 0,
             num_new=None if inserts else updated,
             table=self._table,
@@ -117,20 +120,38 @@ class _Merge:
 
     def _look(self) -> Look:
         """What the source can meet in the target, as far as Spark tells what is compared."""
-        keys: list[Key] = []
-        if not is_connect(self._request.source):
-            from lakebed.spark.internals.plans import equal_keys
+        keys = [self._key(name, value) for name, value in self._equalities()]
+        return self._source.look([key for key in keys if key is not None], self._snapshot)
 
-            empty = RowScan(self._snapshot, self._target.plane, [])
-            for name, value in equal_keys(self._joined(empty, "inner", None)):
-                field = self._snapshot.schema.find(name)
-                # Texts of other collations are in an order that statistics do not follow.
-                if field is None or collations(field):
-                    continue
-                given = incoming_schema(self._source.frame.select(value.alias("v"))).fields[0]
-                if is_same_type(given.data_type, field.data_type) and not collations(given):
-                    keys.append(Key(field, value))
-        return self._source.look(keys, self._snapshot)
+    def _equalities(self) -> list[tuple[str, Column]]:
+        """Columns of the target that must equal something of the source alone."""
+        if is_connect(self._request.source):
+            named = NamedKeys(self._source.frame, self._snapshot.schema, self._alias)
+            return named.find(self._request.condition)
+        from lakebed.spark.internals.plans import equal_keys
+
+        empty = RowScan(self._snapshot, self._target.plane, [])
+        return equal_keys(self._joined(empty, "inner", None))
+
+    def _key(self, name: str, value: Column) -> Key | None:
+        """None if the statistics of the files do not say what the join compares."""
+        field = self._target_field(name)
+        # Texts of other collations are in an order that statistics do not follow.
+        if field is None or collations(field):
+            return None
+        given = incoming_schema(self._source.frame.select(value.alias("v"))).fields[0]
+        is_same = is_same_type(given.data_type, field.data_type) and not collations(given)
+        return Key(field, value) if is_same else None
+
+    @property
+    def _alias(self) -> str:
+        return self._request.target_alias or _TARGET
+
+    def _target_field(self, name: str) -> StructField | None:
+        """A column of the target under its name or its number."""
+        schema = self._snapshot.schema
+        numbers = {target_name(number): field for number, field in enumerate(schema.fields)}
+        return numbers.get(name) or schema.find(name)
 
     def _joined(self, scan: RowScan, how: str, look: Look | None) -> DataFrame:
         f = self._f
@@ -139,7 +160,7 @@ class _Merge:
             target_name(number): f.col(quote(name))
             for number, name in enumerate(self._snapshot.schema.names)
         }
-        target = frame.withColumns(copies).alias(self._request.target_alias or _TARGET)
+        target = frame.withColumns(copies).alias(self._alias)
         source = self._source.frame
         if look is not None and self._is_small(look):
             source = f.broadcast(source)
@@ -186,7 +207,7 @@ class _Merge:
         is_read_once = not updates and not self._numbers(*INSERTS) and not self._feed
         return changed if is_read_once else changed.localCheckpoint()
 
-    def _positions(self, marked: DataFrame) -> Positions:
+    def _positions(self, marked: DataFrame, finder: RowPositions) -> Positions:
         f = self._f
         is_matched = f.col(SOURCE).isNotNull()
         is_update = f.col(ACTION).isin(self._numbers(*UPDATES) or [-1])
@@ -195,19 +216,19 @@ class _Merge:
             "matched_updated": is_update & is_matched,
             "other_deleted": ~is_update & ~is_matched,
         }
-        positions = find_positions(marked, sums)
+        positions = finder.find(marked, sums)
         if positions.has_doubles and not self._only_deletes_matches():
             raise self._disputed(marked)
         return positions
 
-    def _seen(self, changed: DataFrame) -> Mapping[int, RowIndexSet]:
+    def _seen(self, changed: DataFrame, finder: RowPositions) -> Mapping[int, RowIndexSet]:
         """Rows that nothing happens to, but that kept a row of the source from being inserted."""
         matched = [clause for clause in self._request.clauses if clause.kind == "matched"]
         takes_all = any(clause.condition is None for clause in matched)
         if not self._numbers(*INSERTS) or takes_all:
             return {}
         f = self._f
-        return find_positions(changed.where(f.col(ACTION).isNull())).rows
+        return finder.find(changed.where(f.col(ACTION).isNull())).rows
 
     def _only_deletes_matches(self) -> bool:
         """A row that is deleted twice is deleted: it does not matter by which row."""

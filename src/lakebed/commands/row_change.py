@@ -25,6 +25,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spark.frame_rows import FrameRows
 from lakebed.spark.functions import functions_of
 from lakebed.spark.plane import FileSettings
+from lakebed.spark.positions import Positions
 from lakebed.spark.projection import quote
 from lakebed.spark.rows import conform, draws_identity, prepare_frame
 from lakebed.spec.actions import Action, Add, AddCdc, Remove
@@ -66,6 +67,8 @@ class Found:
     """Rows that stay, but whose presence decided something."""
     has_updates: bool = False
     num_new: int | None = None
+    noted: Callable[[], Positions] | None = None
+    """Instead of marks: where the new rows were, which is known when they are written."""
     table: Target | None = None
     """What the table becomes, if the command changes its schema."""
 
@@ -114,6 +117,9 @@ class RowChange:
         kept = None if vectors else found.scan.kept(found.marks)
         copied = 0 if kept is None else found.scan.num_kept(found.marks)
         written, drawn = self._write(found, layout, kept)
+        found = self._with_noted(found)
+        if found.noted is not None and not found.marks:
+            return dict(count(0))
         cdc = self._change_files(found, layout, drawn)
         if found.num_new is not None:
             _check_count(written.num_rows, found.num_new + copied)
@@ -133,6 +139,13 @@ class RowChange:
             "rewriteTimeMs": _millis(writing),
         }
         return self._finish(counted, found)
+
+    def _with_noted(self, found: Found) -> Found:
+        if found.noted is None:
+            return found
+        noted = found.noted()
+        scan = found.scan.counted(noted.rows)
+        return replace(found, scan=scan, marks=noted.rows, num_new=noted.num_rows)
 
     # --- rows ---
 

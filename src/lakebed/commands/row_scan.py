@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.log.made import made_snapshot, mapped_field
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.vectors import deleted_rows
+from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spark.functions import functions_of
-from lakebed.spark.plane import POSITION, Plane
-from lakebed.spark.positions import FILE
+from lakebed.spark.plane import Plane
+from lakebed.spark.positions import FILE, POSITION
 from lakebed.spark.projection import quote
 from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import mapping_mode
@@ -57,6 +57,15 @@ class RowScan:
             for number, name in enumerate(names)
         )
         return first, second
+
+    @cached_property
+    def num_rows(self) -> int:
+        """At most so many rows are in the files, deleted ones among them.
+
+        A row takes hardly less than a bit of a file that does not say how many it has.
+        """
+        counts = ((physical_records(add), add.size) for add in self.adds)
+        return sum(8 * size if count is None else count for count, size in counts)
 
     @property
     def row_columns(self) -> list[str]:
@@ -110,6 +119,8 @@ class RowScan:
         if self.is_dead(number, marked):
             return None
         add = self.adds[number]
+        if isinstance(marked, StoredRows):
+            return replace(add, deletion_vector=marked.vector)
         rows = deleted_rows(self.snapshot.store, add.deletion_vector, file=add.path).union(marked)
         return replace(add, deletion_vector=inline_vector(encode_bitmap(rows), rows.cardinality))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, SparkSession
 
@@ -18,7 +18,10 @@ from lakebed.expressions import Expression, parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.spark.bound_columns import BoundColumns, TableFrames
+from lakebed.spark.functions import functions_of
 from lakebed.spark.plane import Plane
+from lakebed.spark.projection import quote
 from lakebed.spec.column_metadata import identity
 from lakebed.transaction.conflict_errors import is_retryable
 
@@ -31,7 +34,8 @@ _QUOTES = ("'", '"', "`")
 @dataclass(frozen=True)
 class RowTarget:
     """`alias` is the name by which conditions call the table. `row_level` False makes two changes
-    of one file conflict whatever their rows, as in open-source Delta.
+    of one file conflict whatever their rows, as in open-source Delta. `frames` are the DataFrames
+    that the table gave out, whose columns stand for those of the table.
     """
 
     session: SparkSession
@@ -39,6 +43,12 @@ class RowTarget:
     plane: Plane
     alias: str | None = None
     row_level: bool = True
+    most_rows: int | None = None
+    """Of how many rows the driver holds bitmaps, if not as many as `row_positions` says."""
+    frames: TableFrames = field(default_factory=TableFrames, repr=False, compare=False)
+
+    def most(self, usual: int) -> int:
+        return usual if self.most_rows is None else self.most_rows
 
     @property
     def user_metadata(self) -> str | None:
@@ -49,6 +59,22 @@ class RowTarget:
     @property
     def merges_schemas(self) -> bool:
         return str(self.session.conf.get(AUTO_MERGE, "false")).lower() == "true"
+
+    def translated(self, snapshot: Snapshot, value: str | Column | None) -> str | Column | None:
+        """A condition or value whose columns are names, whatever DataFrame they were taken from."""
+        if value is None or isinstance(value, str):
+            return value
+        f = functions_of(self.session)
+        bound = BoundColumns(
+            self.session, self.frames, snapshot.schema, lambda field: f.col(quote(field.name))
+        )
+        return bound.translated(value)
+
+    def all_translated(
+        self, snapshot: Snapshot, values: Mapping[str, str | Column]
+    ) -> dict[str, str | Column]:
+        found = {name: self.translated(snapshot, value) for name, value in values.items()}
+        return {name: value for name, value in found.items() if value is not None}
 
     def predicate(self, snapshot: Snapshot, condition: str | Column | None) -> Expression | None:
         """The condition as Lakebed reads it; None if only Spark knows which rows it is true for."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import pyarrow as pa
-
+from lakebed.arrow.rewrite import Rewrite, Rewritten
 from lakebed.arrow.write import FileLayout, Written
-from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Add
 from lakebed.spec.schema import StructType
 
 
@@ -32,8 +29,6 @@ class Rows(Protocol):
         """
         ...
 
-    def keep(
-        self, snapshot: Snapshot, files: pa.Table, where: str, layout: FileLayout
-    ) -> list[Add]:
-        """Writes again the rows of some files for which a SQL condition is not true."""
+    def rewrite(self, wanted: Rewrite) -> Rewritten:
+        """Finds the rows of some files that go, and writes those that stay where that is needed."""
         ...

@@ -2,6 +2,10 @@
 
 One scan finds the rows, a second one of the files that have any writes them anew. On tables with a
 change feed the rows are kept between the two, so that the feed has exactly what was written.
+
+The first scan reads only what the condition needs, which pays where few of many files have such
+rows. Where there is so little to read that the tasks run all at once, one scan does both: its rows
+are written, and their positions noted on the way.
 """
 
 from __future__ import annotations
@@ -18,18 +22,21 @@ from lakebed.commands.assignments import (
     new_values,
 )
 from lakebed.commands.delete import ALL
-from lakebed.commands.row_change import CHANGE_TYPE, Found, NewRows, RowChange
+from lakebed.commands.row_change import CHANGE_TYPE, Found, NewRows, RowChange, uses_vectors
 from lakebed.commands.row_condition import check_condition, described
+from lakebed.commands.row_positions import IN_SCAN_ORDER, RowPositions
 from lakebed.commands.row_scan import ROW_VERSION, RowScan
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.functions import functions_of
+from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.generated import with_generated
-from lakebed.spark.positions import find_positions
+from lakebed.spark.plane import Noting
+from lakebed.spark.positions import FILE, POSITION, Positions
 from lakebed.spark.projection import quote
+from lakebed.spec.actions import Add
 from lakebed.spec.column_metadata import identity
 from lakebed.spec.schema import StructType
 from lakebed.transaction import Operation
@@ -57,10 +64,11 @@ class _Update:
         self._target = target
         self._snapshot = snapshot
         self._schema = snapshot.schema
-        self._condition = condition
+        self._condition = target.translated(snapshot, condition)
         self._predicate = target.predicate(snapshot, condition)
         aliases = () if target.alias is None else (target.alias,)
-        self._assignments = assignments(values, self._schema, aliases)
+        named = target.all_translated(snapshot, values)
+        self._assignments = assignments(named, self._schema, aliases)
         check_identity(self._assignments, self._schema)
         self._feed = bool(snapshot.properties.enable_change_data_feed)
         operation = Operation("UPDATE", {"predicate": described(condition)})
@@ -71,21 +79,37 @@ class _Update:
         if not adds:
             return {"numUpdatedRows": 0}
         scan = RowScan(self._snapshot, self._target.plane, adds)
-        positions = find_positions(self._matching(scan))
+        self._change.transaction.read_predicate(self._predicate)
+        finder = RowPositions(scan, self._target.most(IN_SCAN_ORDER))
+        if self._is_small(adds) and finder.fits_driver and uses_vectors(self._snapshot):
+            noting = scan.plane.noting(self._updated(scan))
+            if noting is not None:
+                return self._in_one_scan(scan, noting)
+        return self._in_two_scans(scan, finder.find(self._matching(scan)))
+
+    def _is_small(self, adds: Sequence[Add]) -> bool:
+        if self._feed or is_connect(self._target.session):
+            return False
+        parallel = int(self._target.session.sparkContext.defaultParallelism)
+        return sum(add.size for add in adds) <= parallel * _TASK_BYTES
+
+    def _in_one_scan(self, scan: RowScan, noting: Noting) -> dict[str, int]:
+        rows = NewRows(noting.frame, self._given, updated=True)
+        found = Found(scan, new=[rows], noted=noting.positions, has_updates=True)
+        return self._change.commit(found, lambda new: {"numUpdatedRows": new})
+
+    def _in_two_scans(self, scan: RowScan, positions: Positions) -> dict[str, int]:
         if not positions.rows:
             return {"numUpdatedRows": 0}
-        self._change.transaction.read_predicate(self._predicate)
+        adds = scan.adds
         touched = sorted(positions.rows)
         second = RowScan(self._snapshot, self._target.plane, [adds[n] for n in touched])
         marks = {place: positions.rows[number] for place, number in enumerate(touched)}
         rows = self._updated(second)
-        given = StructType(
-            tuple(field for field in self._schema.fields if self._is_given(field.name))
-        )
         found = Found(
             second,
             marks,
-            [NewRows(rows, given, updated=True)],
+            [NewRows(rows, self._given, updated=True)],
             self._changes(rows) if self._feed else None,
             has_updates=True,
             num_new=positions.num_rows,
@@ -115,9 +139,13 @@ class _Update:
             kept = f.lit(None).cast("long") if is_version else f.col(name)
             columns.append(kept.alias(name))
         if not self._feed:
-            return frame.select(*columns)
+            return frame.select(*columns, FILE, POSITION)
         before = [old.alias(_before(name)) for name, old in current.items()]
         return frame.select(*columns, *before).localCheckpoint()
+
+    @property
+    def _given(self) -> StructType:
+        return StructType(tuple(each for each in self._schema.fields if self._is_given(each.name)))
 
     def _is_given(self, name: str) -> bool:
         """Generated columns that are not set are computed again."""
@@ -144,3 +172,7 @@ def check_identity(given: Sequence[Assignment], schema: StructType) -> None:
 
 def _before(name: str) -> str:
     return f"__lakebed_before_{name}"
+
+
+_TASK_BYTES = 128 << 20
+"""What Spark gives to one task, as it is set."""

@@ -29,6 +29,7 @@ from lakebed.spec.actions import Action, Add, Remove, Txn
 from lakebed.spec.column_metadata import identity
 from lakebed.spec.schema import schema_to_json
 from lakebed.transaction import Committed, Operation, Transaction
+from lakebed.transaction.row_tracking import PRESERVED_TAG
 
 _ATTEMPTS = 20
 File = TypeVar("File", Add, Remove)
@@ -88,10 +89,10 @@ class _Write:
         if written.schema != target.schema:
             marked = replace(target.metadata, schema_string=schema_to_json(written.schema))
             target = replace(target, metadata=marked)
-        replaced = self._replaced(transaction, written, layout)
+        replaced = self._replaced(transaction, written, target, layout)
         removes = self._marked(replaced.removes)
         adds = self._marked([*replaced.adds, *written.adds])
-        transaction.stage(*self._changes(target), *removes, *adds)
+        transaction.stage(*self._changes(target), *removes, *adds, *replaced.changes)
         transaction.metrics(_metrics(written, replaced))
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
@@ -116,15 +117,24 @@ class _Write:
         return Transaction(
             self._snapshot,
             store=self._log.store,
-            operation=Operation("WRITE", parameters),
+            operation=Operation("WRITE", parameters, tags=self._tags()),
             user_metadata=options.user_metadata,
             handles=HANDLED_FEATURES,
         )
 
-    def _replaced(self, transaction: Transaction, written: Written, layout: FileLayout) -> Replaced:
+    def _tags(self) -> dict[str, str]:
+        """Rows that a replaceWhere leaves in the table keep their ids."""
+        tracks = self._snapshot is not None and self._snapshot.properties.enable_row_tracking
+        return {PRESERVED_TAG: "true"} if tracks and self._options.replace_where else {}
+
+    def _replaced(
+        self, transaction: Transaction, written: Written, target: Target, layout: FileLayout
+    ) -> Replaced:
         if self._snapshot is None or self._options.mode != "overwrite":
             return Replaced()
-        overwrite = Replacing(self._snapshot, transaction, self._options, self._rows, layout)
+        overwrite = Replacing(
+            self._snapshot, transaction, self._options, self._rows, target, layout
+        )
         return overwrite.replace(written.adds)
 
     def _marked(self, files: list[File]) -> list[File]:
@@ -182,4 +192,5 @@ def _metrics(written: Written, replaced: Replaced) -> dict[str, int]:
     if replaced.removes:
         metrics["numRemovedFiles"] = len(replaced.removes)
         metrics["numRemovedBytes"] = sum(remove.size or 0 for remove in replaced.removes)
-    return metrics
+    metrics["numOutputRows"] += replaced.metrics.get("numCopiedRows", 0)
+    return {**metrics, **replaced.metrics}

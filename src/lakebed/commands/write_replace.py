@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from lakebed.arrow.rewrite import Rewrite, Rewritten, num_left
 from lakebed.arrow.write import FileLayout
 from lakebed.commands.rows import Rows
 from lakebed.commands.write_options import WriteOptions
-from lakebed.errors import InvalidArgumentError, PredicateError, UnsupportedFeatureError
+from lakebed.commands.write_target import Target
+from lakebed.errors import InvalidArgumentError, PredicateError
 from lakebed.expressions import (
     And,
     Column,
@@ -28,8 +30,9 @@ from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Add, Remove
+from lakebed.spec.actions import Add, AddCdc, Remove
 from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.features import is_supported
 from lakebed.spec.partition_values import parse_column
 from lakebed.spec.schema import StructField
 from lakebed.transaction import Transaction
@@ -37,10 +40,12 @@ from lakebed.transaction import Transaction
 
 @dataclass(frozen=True)
 class Replaced:
-    """Files that go, and files with the rows of them that stay."""
+    """Files that go, files with the rows of them that stay, and what the history says of it."""
 
     removes: list[Remove] = field(default_factory=list)
     adds: list[Add] = field(default_factory=list)
+    changes: list[AddCdc] = field(default_factory=list)
+    metrics: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,14 @@ class Replacing:
     transaction: Transaction
     options: WriteOptions
     rows: Rows
+    table: Target
+    """What the table becomes."""
     layout: FileLayout
 
     def replace(self, new: Sequence[Add]) -> Replaced:
         """What `new` files take the place of. The transaction learns what this depends on."""
         if self.options.replace_where is not None:
-            return self._where(self.options.replace_where)
+            return self._where(self.options.replace_where, new)
         if self.options.replaces_partitions and self.snapshot.partition_columns:
             return self._partitions(new)
         self.transaction.read_whole_table()
@@ -71,22 +78,46 @@ class Replacing:
         self.transaction.read_files(condition, chosen)
         return Replaced(removes)
 
-    def _where(self, sql: str) -> Replaced:
+    def _where(self, sql: str, new: Sequence[Add]) -> Replaced:
         predicate = self._predicate(sql)
-        if predicate is None:
-            # Only Spark understands it: then every file may have such rows.
-            self.transaction.read_whole_table()
-            chosen = self.snapshot.files()
-        else:
-            chosen = select_files(self.snapshot, predicate, _ALL).files
-            self.transaction.read_files(predicate, chosen)
+        # If only Spark understands it, every file may have such rows.
+        chosen = select_files(self.snapshot, predicate, _ALL).files
         if predicate is not None and self._is_about_partitions(predicate):
+            self.transaction.read_files(predicate, chosen)
             return Replaced(_removes(chosen))
         self._check_data_columns(sql)
-        if not chosen.num_rows:
-            return Replaced()
-        self._check_rewrite()
-        return Replaced(_removes(chosen), self.rows.keep(self.snapshot, chosen, sql, self.layout))
+        self.transaction.read_predicate(predicate)
+        adds = list(adds_from_table(chosen))
+        return self._rows(sql, adds, new) if adds else Replaced()
+
+    def _rows(self, sql: str, adds: Sequence[Add], new: Sequence[Add]) -> Replaced:
+        """Some rows of the files go. The files stay with a vector, or others take their place."""
+        snapshot = self.snapshot
+        # A write that only arranges rows anew has no changes to tell, and changes whole files.
+        changes_data = self.options.data_change
+        enabled = snapshot.properties.enable_deletion_vectors and changes_data
+        vectors = bool(enabled) and is_supported(snapshot.protocol, "deletionVectors")
+        wanted = Rewrite(
+            snapshot,
+            adds,
+            sql,
+            new,
+            self.table.metadata,
+            self.table.protocol,
+            self.layout,
+            marks_only=vectors,
+            feed=bool(snapshot.properties.enable_change_data_feed) and changes_data,
+        )
+        found = self.rows.rewrite(wanted)
+        gone = [add for add, rows in found.marks if not vectors or not num_left(add, rows)]
+        if vectors:
+            for add, rows in found.marks:
+                self.transaction.mark_rows(add, rows)
+        else:
+            self.transaction.read_paths(gone)
+        now = int(time.time() * 1000)
+        removes = [] if vectors else [Remove.of(add, timestamp=now) for add in gone]
+        return Replaced(removes, list(found.adds), list(found.changes), _metrics(found, gone))
 
     def _predicate(self, sql: str) -> Expression | None:
         """None if Lakebed would not choose the rows that Spark chooses."""
@@ -112,21 +143,6 @@ class Replacing:
                 hint=f"the table is partitioned by {list(self.snapshot.partition_columns)}",
             )
 
-    def _check_rewrite(self) -> None:
-        """Rows that stay get new files, which these features want to hear more about."""
-        properties = self.snapshot.properties
-        asked = {
-            "the change data feed": properties.enable_change_data_feed,
-            "row tracking": properties.enable_row_tracking,
-        }
-        for feature, enabled in asked.items():
-            if enabled:
-                raise UnsupportedFeatureError(
-                    f"replaceWhere on columns that the table is not partitioned by would rewrite "
-                    f"files, which is not supported yet on a table with {feature}",
-                    hint="use a predicate on partition columns alone",
-                )
-
 
 _ALL = (
     "path",
@@ -146,6 +162,16 @@ _ALL = (
 def _removes(files: pa.Table) -> list[Remove]:
     now = int(time.time() * 1000)
     return [Remove.of(add, timestamp=now) for add in adds_from_table(files)]
+
+
+def _metrics(found: Rewritten, gone: Sequence[Add]) -> dict[str, int]:
+    return {
+        "numCopiedRows": found.num_copied,
+        "numDeletedRows": found.num_deleted,
+        "numAddedChangeFiles": len(found.changes),
+        "numRemovedFiles": len(gone),
+        "numRemovedBytes": sum(add.size for add in gone),
+    }
 
 
 def _in_partitions_of(new: Sequence[Add], snapshot: Snapshot) -> Expression:

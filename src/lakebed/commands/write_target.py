@@ -62,7 +62,7 @@ def new_table(schema: StructType, options: WriteOptions) -> Target:
         validate_plain_names(schema)
     schema, configuration = assign_column_mapping(schema, configuration)
     if is_supported(protocol, "rowTracking"):
-        configuration |= _row_tracking_columns()
+        configuration |= row_tracking_columns()
     metadata = Metadata(
         id=str(uuid.uuid4()),
         schema_string=schema_to_json(schema),
@@ -117,7 +117,7 @@ def _writable(target: Target) -> Target:
     return target
 
 
-def _row_tracking_columns() -> dict[str, str]:
+def row_tracking_columns() -> dict[str, str]:
     """Names for ids of rows that are copied; no column may ever have such a name."""
     return {
         TableProperties.materialized_row_id_column.key: f"_row-id-col-{uuid.uuid4()}",
@@ -150,7 +150,7 @@ def _check_same_table(snapshot: Snapshot, options: WriteOptions) -> None:
     if differs:
         raise InvalidArgumentError(
             f"the table exists, and a write does not change its {', '.join(sorted(differs))}",
-            hint="leave them out of the write; properties are given when a table is created",
+            hint="leave them out of the write; set_properties and set_comment change them",
         )
 
 

@@ -11,7 +11,7 @@ import struct
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -51,6 +51,15 @@ class RowIndexSet:
         if bitmap and bitmap.max() > _MAX_INDEX:
             raise InvalidArgumentError(f"row indexes are between 0 and {_MAX_INDEX}")
         return cls(bitmap)
+
+    @classmethod
+    def from_bitmaps(cls, bitmaps: Iterable[tuple[int, bytes]]) -> RowIndexSet:
+        """The union of 32-bit bitmaps, each with the upper 32 bits of its indexes beside it."""
+        parts: dict[int, BitMap] = {}
+        for upper, data in bitmaps:
+            bitmap = BitMap.deserialize(data)
+            parts[upper] = parts[upper] | bitmap if upper in parts else bitmap
+        return cls(_joined(parts))
 
     @property
     def cardinality(self) -> int:
@@ -170,15 +179,22 @@ def _decode_native(data: bytes, order: str) -> BitMap64:
     (count,) = struct.unpack_from(f"{order}i", data)
     if count < 0:
         raise ValueError(f"it has {count} buckets")
-    position, portable = 4, [struct.pack("<q", count)]
+    position, parts = 4, {}
     for key in range(count):
         (size,) = struct.unpack_from(f"{order}i", data, position)
         position += 4
         if not 0 <= size <= len(data) - position:
             raise ValueError(f"bucket {key} is cut off")
-        bucket = BitMap.deserialize(data[position : position + size])
-        portable.append(struct.pack("<i", key) + bucket.serialize())
+        parts[key] = BitMap.deserialize(data[position : position + size])
         position += size
+    return _joined(parts)
+
+
+def _joined(parts: Mapping[int, BitMap]) -> BitMap64:
+    """One bitmap, of one for each value of the upper 32 bits."""
+    portable = [struct.pack("<q", len(parts))]
+    for key in sorted(parts):
+        portable.append(struct.pack("<i", key) + parts[key].serialize())
     return BitMap64.deserialize(b"".join(portable))
 
 

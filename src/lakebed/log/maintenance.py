@@ -7,7 +7,7 @@ into a failure of the commit: readers need none of these files.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,8 +18,10 @@ from lakebed.log.checksum_writer import write_checksum
 from lakebed.log.cleanup import clean_up, cut_off, may_clean_up
 from lakebed.log.hint import cleaned_up_to, publish_hint
 from lakebed.log.listing import read_hint
+from lakebed.log.manifests import update_manifests
 from lakebed.log.segment import CheckpointRef, LogSegment
 from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Action
 
 _LOG = logging.getLogger("lakebed")
 T = TypeVar("T")
@@ -44,9 +46,13 @@ def after_commit(
 
 
 def maintain(
-    snapshot: Snapshot, *, previous: Snapshot | None, now_ms: int | None = None
+    snapshot: Snapshot,
+    *,
+    previous: Snapshot | None,
+    now_ms: int | None = None,
+    actions: Sequence[Action] = (),
 ) -> MaintenanceReport:
-    """As `after_commit`, and tells what was done.
+    """As `after_commit`, and tells what was done. `actions` are those of the commit.
 
     One small put, unless the version is a multiple of the checkpoint interval: then also a
     checkpoint, the hint and, once a day, a clean-up of the log. `previous` is the version before;
@@ -58,6 +64,7 @@ def maintain(
     report.checksum = bool(_try(report, "checksum", lambda: write_checksum(snapshot, count=due)))
     if due:
         _try(report, "checkpoint", lambda: _checkpoint(report, now))
+    _try(report, "manifest", lambda: update_manifests(snapshot, actions))
     return report
 
 

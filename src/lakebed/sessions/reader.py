@@ -123,7 +123,7 @@ class ReadRequest:
         options = {k: v for k, v in self._other_options() if k.lower() not in OPTIONS}
         store, root = open_location(spark, path, options)
         changes = read_changes(TableLog(store), asked)
-        return change_feed(spark, plane_for(spark, store, root), changes, options)
+        return change_feed(spark, plane_for(spark, store, root, options), changes, options)
 
     def _path(self, given: Any) -> str:
         paths = given if isinstance(given, (list, tuple)) else [given or self.get("path")]

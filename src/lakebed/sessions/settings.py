@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from lakebed.commands import row_target
+from lakebed.commands.vacuum import options as vacuum_options
 from lakebed.errors import InvalidArgumentError
+from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
 
 _DELTA = "spark.databricks.delta."
 AUTO_MERGE = row_target.AUTO_MERGE
@@ -47,6 +49,11 @@ HONOURED: Mapping[str, str] = {
     MAX_RECORDS: "the most rows of a file, as with the option `maxRecordsPerFile`",
     COMPRESSION: "the codec of data files, unless the table or the write asks for another",
     OUT_OF_RANGE: "true: a change feed that starts after the newest version is empty",
+    IGNORE_MISSING_FILES: "true: RESTORE does not look for the files",
+    ALLOW_DOWNGRADE: "true: RESTORE brings back the protocol too, also a lower one",
+    vacuum_options.RETENTION_CHECK: "false: VACUUM takes a shorter retention than the table's",
+    vacuum_options.LOGGING: "false: VACUUM leaves no commits in the history",
+    vacuum_options.LITE: "true: VACUUM goes by the log unless it is told its mode",
     f"{_DELTA}optimizeMetadataQuery.enabled": "false: count, min and max always read the files",
 }
 """By name: what the setting does."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakebed.commands.frame_replace import ReplacingRows
 from lakebed.commands.write import write_table
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions import settings as names
 from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
-from lakebed.spark.frame_rows import FrameRows
 from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for
 
@@ -101,9 +101,9 @@ def _save(frame: DataFrame, request: WriteRequest, path: Any) -> None:
     settings = SessionSettings.of(session)
     options = request.options(settings)
     store, root = open_location(session, request.path(path), request.others())
-    rows = FrameRows(
+    rows = ReplacingRows(
         frame,
-        plane_for(session, store, root),
+        plane_for(session, store, root, request.others()),
         store,
         request.file_settings(settings),
         request.optimize(settings),

@@ -13,11 +13,10 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.table_rows import TableRows
 from lakebed.arrow.write import FileLayout, Written
-from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.plane import FileSettings, Plane
 from lakebed.spark.projection import quote
-from lakebed.spark.rows import conform, draws_identity, prepare_frame
+from lakebed.spark.rows import draws_identity, prepare_frame
 from lakebed.spark.types import incoming_schema
 from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import physical_name
@@ -75,22 +74,11 @@ class FrameRows:
         settings = replace(self._settings(layout), fixed_partitions=numbering is not None)
         return self._written(self.plane.write_files(rows, layout, settings), layout.schema)
 
-    def keep(
-        self, snapshot: Snapshot, files: pa.Table, where: str, layout: FileLayout
-    ) -> list[Add]:
-        """Writes again the rows of some files for which a SQL condition is not true."""
-        f = functions_of(self.frame)
-        paths = files.column("path").to_pylist()
-        rows = self.plane.scan(snapshot, {}, only=paths)
-        kept = rows.where(~f.coalesce(f.expr(where), f.lit(False)))
-        fitting = conform(kept, snapshot.schema, layout.schema)
-        return self.plane.write_files(fitting, layout, self._settings(layout))
-
-    def _settings(self, layout: FileLayout) -> FileSettings:
+    def _settings(self, layout: FileLayout, folder: str | None = None) -> FileSettings:
         """The write decides on the codec, else the table, else the session."""
         asked = layout.configuration.get(TableProperties.parquet_compression_codec.key)
         codec = self.settings.compression or asked or self.default_compression
-        return replace(self.settings, compression=codec)
+        return replace(self.settings, compression=codec, folder=folder)
 
     def _local_rows(self, layout: FileLayout) -> pa.Table | None:
         """The rows, if they are in the plan and Arrow alone can make them fit the table."""

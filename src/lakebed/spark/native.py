@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark import failures
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.plane import POSITION, FileSettings
+from lakebed.spark.internals.marked_rows import MarkedRows, store_marks
+from lakebed.spark.plane import FileSettings, Noting
 from lakebed.spark.plane_options import ScanOptions
+from lakebed.spark.positions import FILE, POSITION, Positions, noted_positions
 from lakebed.spark.projection import quote
 from lakebed.spark.scan import scan
+from lakebed.spark.vector_files import WrittenVector, known_vectors, written_vectors
 from lakebed.spark.write import num_partitions, write_files
-from lakebed.spec.actions import Add
+from lakebed.spec.actions import Add, DeletionVector
 from lakebed.storage.store import Store
 
 
 @dataclass(frozen=True)
 class NativePlane:
-    """`root` is the folder of the table as Hadoop knows it."""
+    """`root` is the folder of the table as Hadoop knows it, `hadoop` are settings for the way."""
 
     session: SparkSession
     store: Store
     root: str
+    hadoop: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def scan(
         self,
@@ -42,7 +47,7 @@ class NativePlane:
             jvm,
             snapshot,
             self.root,
-            asked.others,
+            {**self.hadoop, **asked.others},
             is_time_travel=is_time_travel,
             only=only,
         )
@@ -53,7 +58,7 @@ class NativePlane:
         return frame
 
     def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
-        frame = scan(Jvm.of(self.session), snapshot, self.root)
+        frame = scan(Jvm.of(self.session), snapshot, self.root, self.hadoop)
         if not positions:
             return frame
         return frame.select("*", F.col("_metadata.row_index").alias(POSITION))
@@ -62,7 +67,42 @@ class NativePlane:
         self, frame: DataFrame, layout: FileLayout, settings: FileSettings
     ) -> list[Add]:
         jvm = Jvm.of(self.session)
-        return write_files(jvm, self.store, self.root, frame, layout, settings)
+        return write_files(jvm, self.store, self.root, frame, layout, settings, hadoop=self.hadoop)
+
+    def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
+        marked = MarkedRows(_numbers(frame, sums), FILE, POSITION, list(sums))
+        with failures.of_job("the job that looks for the rows"):
+            noted = marked.run()
+        return noted_positions(noted, list(sums))
+
+    def noting(self, frame: DataFrame) -> Noting | None:
+        marked = MarkedRows(frame, FILE, POSITION, [])
+        return Noting(marked.passing(), lambda: noted_positions(marked.noted(), []))
+
+    def write_vectors(
+        self,
+        frame: DataFrame,
+        sums: Mapping[str, Column],
+        vectors: Mapping[int, DeletionVector],
+        prefix_length: int,
+    ) -> list[WrittenVector]:
+        names = list(sums)
+        marked = MarkedRows(_numbers(frame, sums), FILE, POSITION, names)
+        # All bitmaps of a file come to one task, one after the other.
+        bitmaps = marked.bitmaps().repartition(FILE).sortWithinPartitions(FILE)
+        with failures.of_job("the job that writes deletion vectors"):
+            messages = store_marks(
+                bitmaps, self.root, prefix_length, self.hadoop, known_vectors(vectors), len(names)
+            )
+        return list(written_vectors(messages, names))
 
     def num_partitions(self, frame: DataFrame) -> int | None:
         return num_partitions(Jvm.of(self.session), frame)
+
+
+def _numbers(frame: DataFrame, sums: Mapping[str, Column]) -> DataFrame:
+    """The positions, and what is to be added up as whole numbers."""
+    counted = [
+        F.coalesce(column.cast("long"), F.lit(0)).alias(name) for name, column in sums.items()
+    ]
+    return frame.select(FILE, POSITION, *counted)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Add
-
-POSITION = "__lakebed_row"
-"""The column with the index of a row in its file."""
+from lakebed.spark.positions import Positions
+from lakebed.spark.vector_files import WrittenVector
+from lakebed.spec.actions import Add, DeletionVector
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,14 @@ class FileSettings:
     """Whether the number of partitions must be what `Plane.num_partitions` said."""
     folder: str | None = None
     """The folder of the table for the files, if not that of all its data files."""
+
+
+@dataclass(frozen=True)
+class Noting:
+    """`positions` are those of all rows of `frame`, once a job has written it."""
+
+    frame: DataFrame
+    positions: Callable[[], Positions]
 
 
 class Plane(Protocol):
@@ -58,6 +65,31 @@ class Plane(Protocol):
         """Writes all rows; the frame has the columns of the table, in its order and types.
 
         Every rule of the table holds for the rows already. Nothing is visible before a commit.
+        """
+        ...
+
+    def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
+        """Which rows the frame has, by its columns `FILE` and `POSITION`; runs one job.
+
+        `sums` are columns to add up on the way. What is found is in the driver's memory.
+        """
+        ...
+
+    def noting(self, frame: DataFrame) -> Noting | None:
+        """The same rows, whose positions are noted while a job writes them; None if it cannot."""
+        ...
+
+    def write_vectors(
+        self,
+        frame: DataFrame,
+        sums: Mapping[str, Column],
+        vectors: Mapping[int, DeletionVector],
+        prefix_length: int,
+    ) -> list[WrittenVector]:
+        """Like `find_positions`, for any number of rows: tasks write vectors, many to a file.
+
+        `vectors` are those that some of the files have: the rows of these go into the new ones.
+        `prefix_length` is that of the names of folders for the files.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The options of a read that both data planes take: `columns` and `where`.
+"""The options of reads and writes: `columns` and `where` of a read, and settings of Hadoop.
 
 Workers read also the columns and files that a query does not need: Spark does not tell a Python
 data source which columns it needs, and the filters that it tells from 4.1 on cannot be trusted (see
@@ -43,6 +43,12 @@ class ScanOptions:
     def picked(self, schema: StructType) -> StructType:
         """The columns to give back, as the table spells them."""
         return schema if self.columns is None else pick_columns(schema, self.columns)
+
+
+def hadoop_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Those that say how Hadoop reaches the store, under its own names."""
+    names = {key.removeprefix("spark.hadoop."): value for key, value in options.items()}
+    return {name: value for name, value in names.items() if name.startswith(("fs.", "dfs."))}
 
 
 def _names(text: str) -> tuple[str, ...]:

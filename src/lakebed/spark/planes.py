@@ -7,24 +7,33 @@ pyarrow: slower, with the same results.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark.functions import is_connect
 from lakebed.spark.plane import Plane
+from lakebed.spark.plane_options import hadoop_options
 from lakebed.storage.store import Store
 
 SETTING = "spark.lakebed.dataPlane"
 """auto, native or workers."""
 
 
-def plane_for(session: SparkSession, store: Store, root: str) -> Plane:
-    """The plane for the table in a store. `root` is its folder as Hadoop would name it."""
+def plane_for(
+    session: SparkSession, store: Store, root: str, options: Mapping[str, str] | None = None
+) -> Plane:
+    """The plane for the table in a store. `root` is its folder as Hadoop would name it.
+
+    `options` are those that the store was opened with: Hadoop has a way of its own to it. Workers
+    take the store along as it is.
+    """
     # Late, because each plane needs what the other has not: py4j is no part of a Connect client.
     if _is_native(session, root):
         from lakebed.spark.native import NativePlane
 
-        return NativePlane(session, store, root)
+        return NativePlane(session, store, root, hadoop_options(options or {}))
     from lakebed.spark.workers.plane import WorkersPlane
 
     return WorkersPlane(session, store)

@@ -8,7 +8,7 @@ of successful tasks, and their footers have the statistics. Nothing is visible b
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -42,12 +42,22 @@ from lakebed.storage.store import Store
 
 
 def write_files(
-    jvm: Jvm, store: Store, root: str, frame: DataFrame, layout: FileLayout, settings: FileSettings
+    jvm: Jvm,
+    store: Store,
+    root: str,
+    frame: DataFrame,
+    layout: FileLayout,
+    settings: FileSettings,
+    *,
+    hadoop: Mapping[str, str] | None = None,
 ) -> list[Add]:
-    """Writes all rows; the frame has the columns of the table, in its order and types."""
+    """Writes all rows; the frame has the columns of the table, in its order and types.
+
+    `hadoop` are settings of Hadoop for this write alone.
+    """
     folder = "/".join(filter(None, [settings.folder, f"write-{uuid.uuid4()}"]))
     names = _partition_names(layout)
-    sink = ParquetSink(jvm, _session_settings(settings))
+    sink = ParquetSink(jvm, {**_session_settings(settings), **(hadoop or {})})
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
     options = _options(settings)
     with failures.of_job("the job that writes the rows"):

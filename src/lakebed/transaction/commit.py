@@ -188,7 +188,7 @@ class _Loop:
         return self._retries.reading(lambda: self._store.get_many(paths))
 
     def _finish(self, draft: Draft, attempts: int) -> Committed:
-        report = maintain(draft.snapshot, previous=self._base)
+        report = maintain(draft.snapshot, previous=self._base, actions=draft.actions)
         return Committed(draft.version, report.snapshot, attempts, draft.actions, report.errors)
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from lakebed.errors import InvalidArgumentError, InvalidCommitError
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
-from lakebed.log.vectors import deleted_rows
+from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spec.actions import Action, Add, DeletionVector, Remove
 from lakebed.spec.deletion_vectors import file_name, new_file, stored_vector
 from lakebed.spec.properties import TableProperties
@@ -114,14 +114,36 @@ def seal(
 ) -> list[Sealed]:
     """Write the vectors. Those of an attempt that fails are left for VACUUM."""
     changing = [mark for mark in marks if mark.rows.cardinality]
-    whole = [_all_deleted(mark, vectors.rows(mark.add)) for mark in changing]
+    there = [mark for mark in changing if _stored(mark) is not None]
+    others = [mark for mark in changing if _stored(mark) is None]
+    whole = [_all_deleted(mark, vectors.rows(mark.add)) for mark in others]
     partly = [rows for rows in whole if rows is not None]
-    prefix_length = properties.random_prefix_length if properties.randomize_file_prefixes else 0
-    written = iter(_write(store, partly, prefix_length))
-    return [
+    written = iter(_write(store, partly, prefix_length(properties)))
+    made = [
         Sealed(mark, None if rows is None else next(written))
-        for mark, rows in zip(changing, whole, strict=True)
+        for mark, rows in zip(others, whole, strict=True)
     ]
+    return [*map(_already_sealed, there), *made]
+
+
+def prefix_length(properties: TableProperties) -> int:
+    """Of the folders with random names that files of the table get."""
+    return properties.random_prefix_length if properties.randomize_file_prefixes else 0
+
+
+def _stored(mark: Mark) -> DeletionVector | None:
+    """The vector that the rows are in already, if nobody changed that of the file meanwhile."""
+    rows = mark.rows
+    if not isinstance(rows, StoredRows) or rows.before != mark.add.deletion_vector:
+        return None
+    return rows.vector
+
+
+def _already_sealed(mark: Mark) -> Sealed:
+    vector = _stored(mark)
+    assert vector is not None
+    records = _checked_records(mark, vector.cardinality)
+    return Sealed(mark, None if vector.cardinality == records else vector)
 
 
 def carry_over(marks: Sequence[Mark], winner: Winner) -> tuple[Mark, ...]:
@@ -165,12 +187,18 @@ def _all_deleted(mark: Mark, old: RowIndexSet) -> RowIndexSet | None:
             f"some of the rows marked in {mark.add.path} are deleted already",
             hint="mark rows of the files as the transaction's snapshot has them",
         )
-    records = physical_records(mark.add)
-    if records is not None and rows.cardinality > records:
-        raise InvalidCommitError(
-            f"{rows.cardinality} rows of {mark.add.path} are marked, but it has {records}"
-        )
+    records = _checked_records(mark, rows.cardinality)
     return None if rows.cardinality == records else rows
+
+
+def _checked_records(mark: Mark, deleted: int) -> int | None:
+    """How many rows the file has, if the log says it: no more than that can go."""
+    records = physical_records(mark.add)
+    if records is not None and deleted > records:
+        raise InvalidCommitError(
+            f"{deleted} rows of {mark.add.path} are marked, but it has {records}"
+        )
+    return records
 
 
 def _write(store: Store, sets: Sequence[RowIndexSet], prefix_length: int) -> list[DeletionVector]:

@@ -131,11 +131,24 @@ def _check_change(proposal: Proposal, base: Snapshot | None, target: Target) -> 
             f"the metadata needs {_listed(missing)}, which the protocol does not list",
             hint="commit an upgraded protocol with the metadata",
         )
+    _check_manifests(base, target)
     dropped = frozenset() if base is None else supported_features(base.protocol) - target.features
     if dropped and not proposal.operation.drops_features:
         raise InvalidCommitError(
             f"the new protocol would drop {_listed(dropped)}",
             hint="a protocol can only gain features; dropping one is an operation of its own",
+        )
+
+
+def _check_manifests(base: Snapshot | None, target: Target) -> None:
+    """Manifests are turned on only where there are no vectors, which their readers do not know."""
+    if base is None or not target.properties.symlink_format_manifest:
+        return
+    if not base.properties.symlink_format_manifest and base.totals.num_deletion_vectors:
+        raise InvalidCommitError(
+            f"{base.totals.num_deletion_vectors} files have deletion vectors, which readers of "
+            "symlink manifests do not know",
+            hint="purge the vectors before you turn the manifests on",
         )
 
 
@@ -184,6 +197,8 @@ def _check_partition_values(action: Add | AddCdc, target: Target) -> None:
 
 def _check_domain(domain: DomainMetadata) -> None:
     name = domain.domain
+    if name == ROW_TRACKING_DOMAIN and domain.removed:
+        return  # goes with its feature
     if name == ROW_TRACKING_DOMAIN or (name.startswith("delta.") and name not in _SYSTEM_DOMAINS):
         raise InvalidCommitError(
             f"the metadata domain {name} belongs to the system",

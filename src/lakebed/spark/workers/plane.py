@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType as SparkStructType
 
@@ -19,16 +19,19 @@ from lakebed.expressions import parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import is_connect
-from lakebed.spark.plane import POSITION, FileSettings
+from lakebed.spark.plane import FileSettings, Noting
 from lakebed.spark.plane_options import COLUMNS, WHERE, ScanOptions
+from lakebed.spark.positions import FILE, POSITION, WORD, Positions, find_positions, words
 from lakebed.spark.projection import quote
 from lakebed.spark.store_options import storage_options
 from lakebed.spark.types import visible_schema
+from lakebed.spark.vector_files import WrittenVector
 from lakebed.spark.workers import source
 from lakebed.spark.workers.made import scan_plan
 from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
+from lakebed.spark.workers.vectors import SCHEMA, VectorTask, written_vector
 from lakebed.spark.workers.write import COLUMN, WriteTask, added
-from lakebed.spec.actions import Add
+from lakebed.spec.actions import Add, DeletionVector
 from lakebed.storage.store import Store
 
 
@@ -111,6 +114,24 @@ class WorkersPlane:
         task = WriteTask.of(self.store, layout, settings)
         rows = frame.mapInArrow(task, f"{COLUMN} string").collect()
         return [added(row[0]) for row in rows]
+
+    def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
+        return find_positions(frame, sums)
+
+    def noting(self, frame: DataFrame) -> Noting | None:  # noqa: ARG002 - nobody sees rows pass by
+        return None
+
+    def write_vectors(
+        self,
+        frame: DataFrame,
+        sums: Mapping[str, Column],
+        vectors: Mapping[int, DeletionVector],
+        prefix_length: int,
+    ) -> list[WrittenVector]:
+        # All words of a file come to one task, one after the other.
+        sorted_words = words(frame, sums).repartition(FILE).sortWithinPartitions(FILE, WORD)
+        task = VectorTask(self.store, dict(vectors), list(sums), prefix_length)
+        return [written_vector(row[0]) for row in sorted_words.mapInArrow(task, SCHEMA).collect()]
 
     def num_partitions(self, frame: DataFrame) -> int | None:  # noqa: ARG002 - nobody can tell
         return None

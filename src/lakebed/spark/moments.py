@@ -1,0 +1,19 @@
+"""Times that users of Spark write as text."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lakebed.errors import InvalidArgumentError
+
+
+def millis_of(session: SparkSession, timestamp: str) -> int:
+    """A time as Spark reads it: in the time zone of the session, if it names none."""
+    query = "SELECT unix_millis(TRY_CAST(:moment AS TIMESTAMP))"
+    found = session.sql(query, args={"moment": timestamp}).head()
+    if found is None or found[0] is None:
+        raise InvalidArgumentError(
+            f"{timestamp!r} is not a time",
+            hint="write it as 2026-01-31, 2026-01-31 12:00:00 or 2026-01-31T12:00:00+01:00",
+        )
+    return int(found[0])
