@@ -35,11 +35,14 @@ ROW_VERSION = "__lakebed_row_version"
 
 @dataclass(frozen=True)
 class RowScan:
-    """Some files of a version; `adds` are numbered from 0."""
+    """Some files of a version; `adds` are numbered from 0, and may each have a label."""
 
     snapshot: Snapshot
     plane: Plane
     adds: Sequence[Add]
+    labels: Sequence[int] | None = None
+    label = "__lakebed_label"
+    """The column with the label of the file that a row is in."""
 
     @cached_property
     def materialized(self) -> tuple[StructField, StructField] | None:
@@ -130,7 +133,7 @@ class RowScan:
             self.snapshot.store,
             self.snapshot.protocol,
             self.snapshot.metadata,
-            [_numbered(add, numbers[add.path]) for add in adds],
+            [self._numbered(add, numbers[add.path]) for add in adds],
             columns=self.materialized or (),
             partitions=_PARTITIONS,
         )
@@ -138,20 +141,22 @@ class RowScan:
         f = functions_of(frame)
         columns = [f.col(quote(name)) for name in self.snapshot.schema.names]
         columns += [f.col(FILE), f.col(POSITION)]
+        if self.labels is not None:
+            columns.append(f.col(self.label))
         if self.materialized is not None:
             row_id, version = (f.col(quote(field.name)) for field in self.materialized)
             columns.append(f.coalesce(row_id, f.col(_BASE) + f.col(POSITION)).alias(ROW_ID))
             columns.append(f.coalesce(version, f.col(_VERSION)).alias(ROW_VERSION))
         return frame.select(*columns)
 
-
-def _numbered(add: Add, number: int) -> Add:
-    more = {
-        FILE: str(number),
-        _BASE: _text(add.base_row_id),
-        _VERSION: _text(add.default_row_commit_version),
-    }
-    return replace(add, partition_values={**add.partition_values, **more})
+    def _numbered(self, add: Add, number: int) -> Add:
+        more = {
+            FILE: str(number),
+            self.label: _text(None if self.labels is None else self.labels[number]),
+            _BASE: _text(add.base_row_id),
+            _VERSION: _text(add.default_row_commit_version),
+        }
+        return replace(add, partition_values={**add.partition_values, **more})
 
 
 def _text(value: int | None) -> str | None:
@@ -159,4 +164,9 @@ def _text(value: int | None) -> str | None:
 
 
 _BASE, _VERSION = "__lakebed_base_row_id", "__lakebed_row_commit_version"
-_PARTITIONS = (StructField(FILE, INTEGER), StructField(_BASE, LONG), StructField(_VERSION, LONG))
+_PARTITIONS = (
+    StructField(FILE, INTEGER),
+    StructField(RowScan.label, INTEGER),
+    StructField(_BASE, LONG),
+    StructField(_VERSION, LONG),
+)

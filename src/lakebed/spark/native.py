@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakebed.arrow.curves import Curve
 from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark import failures
+from lakebed.spark.internals.curve_keys import with_parts
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.marked_rows import MarkedRows, store_marks
 from lakebed.spark.plane import FileSettings, Noting
@@ -95,6 +97,18 @@ class NativePlane:
                 bitmaps, self.root, prefix_length, self.hadoop, known_vectors(vectors), len(names)
             )
         return list(written_vectors(messages, names))
+
+    def with_parts(
+        self,
+        frame: DataFrame,
+        columns: Sequence[str],
+        kinds: Sequence[str],
+        curve: Curve,
+        starts: Sequence[int],
+        marks: Sequence[int],
+        name: str,
+    ) -> DataFrame:
+        return with_parts(frame, columns, kinds, curve, starts, marks, name)
 
     def num_partitions(self, frame: DataFrame) -> int | None:
         return num_partitions(Jvm.of(self.session), frame)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 
+from lakebed.arrow.curves import Curve
 from lakebed.arrow.write import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.positions import Positions
@@ -90,6 +91,23 @@ class Plane(Protocol):
 
         `vectors` are those that some of the files have: the rows of these go into the new ones.
         `prefix_length` is that of the names of folders for the files.
+        """
+        ...
+
+    def with_parts(
+        self,
+        frame: DataFrame,
+        columns: Sequence[str],
+        kinds: Sequence[str],
+        curve: Curve,
+        starts: Sequence[int],
+        marks: Sequence[int],
+        name: str,
+    ) -> DataFrame:
+        """The rows with one column more: which part of a curve each of them is in.
+
+        `columns` are of the `kinds` long, double or text. Part n begins at the n-th of `starts`,
+        from 1; the column has what `marks` has for it, from 0.
         """
         ...
 

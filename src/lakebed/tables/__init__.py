@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lakebed.tables.delta_table import DeltaTable
     from lakebed.tables.merge_builder import DeltaMergeBuilder
+    from lakebed.tables.optimize_builder import DeltaOptimizeBuilder
     from lakebed.tables.table_builder import DeltaTableBuilder, IdentityGenerator
 
 __all__ = [
     "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
     "DeltaTable",
     "DeltaTableBuilder",
     "IdentityGenerator",
@@ -19,6 +21,7 @@ __all__ = [
 
 _HOMES = {
     "DeltaMergeBuilder": "lakebed.tables.merge_builder",
+    "DeltaOptimizeBuilder": "lakebed.tables.optimize_builder",
     "DeltaTable": "lakebed.tables.delta_table",
     "DeltaTableBuilder": "lakebed.tables.table_builder",
     "IdentityGenerator": "lakebed.tables.table_builder",

@@ -34,6 +34,7 @@ from lakebed.tables.merge_builder import (
     checked_values,
     counts_frame,
 )
+from lakebed.tables.optimize_builder import DeltaOptimizeBuilder
 from lakebed.tables.vacuum_frames import vacuum_frame, vacuum_with_settings
 
 
@@ -200,6 +201,12 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
     def pins(self) -> dict[str, int]:
         """Versions by the names of their pins."""
         return pinned_versions(self._log)
+
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """Fewer, larger or better arranged files; ends with `executeCompaction()` or
+        `executeZOrderBy("column", ...)`.
+        """
+        return DeltaOptimizeBuilder(self._target())
 
     def history(self, limit: int | None = None, readable: bool = False) -> DataFrame:
         """The commits of the table, newest first; at most `limit` of them.

@@ -56,7 +56,7 @@ class MarkedRows:
             self._jvm,
             self._frame,
             "MarkedRows",
-            [*self._places, _ints(self._jvm, self._sums), output, self._messages],
+            [*self._places, ints(self._jvm, self._sums), output, self._messages],
         )
 
     def _as_frame(self, rows: JavaObject, schema: JavaObject) -> DataFrame:
@@ -135,7 +135,7 @@ def _source(name: str) -> str:
     return files("lakebed.spark.internals").joinpath(f"{name}.java").read_text("utf-8")
 
 
-def _ints(jvm: Jvm, values: Sequence[int]) -> JavaObject:
+def ints(jvm: Jvm, values: Sequence[int]) -> JavaObject:
     array = jvm._gateway.new_array(jvm._context._jvm.int, len(values))
     for place, value in enumerate(values):
         array[place] = value

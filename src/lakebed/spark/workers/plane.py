@@ -10,8 +10,10 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import IntegerType
 from pyspark.sql.types import StructType as SparkStructType
 
+from lakebed.arrow.curves import Curve
 from lakebed.arrow.scan import plan_scan
 from lakebed.arrow.write import FileLayout
 from lakebed.errors import InvalidArgumentError, PredicateError
@@ -28,6 +30,7 @@ from lakebed.spark.types import visible_schema
 from lakebed.spark.vector_files import WrittenVector
 from lakebed.spark.workers import source
 from lakebed.spark.workers.made import scan_plan
+from lakebed.spark.workers.parts import PartsTask
 from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
 from lakebed.spark.workers.vectors import SCHEMA, VectorTask, written_vector
 from lakebed.spark.workers.write import COLUMN, WriteTask, added
@@ -132,6 +135,19 @@ class WorkersPlane:
         sorted_words = words(frame, sums).repartition(FILE).sortWithinPartitions(FILE, WORD)
         task = VectorTask(self.store, dict(vectors), list(sums), prefix_length)
         return [written_vector(row[0]) for row in sorted_words.mapInArrow(task, SCHEMA).collect()]
+
+    def with_parts(
+        self,
+        frame: DataFrame,
+        columns: Sequence[str],
+        kinds: Sequence[str],  # noqa: ARG002 - Python sees what they are
+        curve: Curve,
+        starts: Sequence[int],
+        marks: Sequence[int],
+        name: str,
+    ) -> DataFrame:
+        task = PartsTask(list(columns), curve, list(starts), list(marks), name)
+        return frame.mapInArrow(task, frame.schema.add(name, IntegerType(), False))
 
     def num_partitions(self, frame: DataFrame) -> int | None:  # noqa: ARG002 - nobody can tell
         return None

@@ -1,0 +1,114 @@
+"""How the rows of bins get into new files: put together, or arranged along a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from lakebed.arrow.curves import Curve, Kind, quantiles
+from lakebed.arrow.write import FileLayout
+from lakebed.commands.optimize.bins import Bin
+from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.commands.optimize.placement import addresses
+from lakebed.commands.row_scan import ROW_ID, ROW_VERSION, RowScan
+from lakebed.commands.row_target import RowTarget
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.functions import functions_of
+from lakebed.spark.plane import FileSettings
+from lakebed.spark.projection import quote
+from lakebed.spec.actions import Add
+from lakebed.spec.properties import TableProperties
+
+_TASK = "__lakebed_task"
+_SHUFFLED_BYTES = 256 << 20
+"""Bins up to this size go through one shuffle, all together; larger ones each have a job."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes rows of one version of a table again."""
+
+    target: RowTarget
+    snapshot: Snapshot
+    max_file: int
+
+    def compact(self, bins: Sequence[Bin]) -> list[Add]:
+        """Each bin becomes one file.
+
+        One shuffle for all bins reads their files in parallel, however few files come out.
+        """
+        numbers = addresses(len(bins))
+        labels = [number for one, number in zip(bins, numbers, strict=True) for _ in one.adds]
+        adds = [add for one in bins for add in one.adds]
+        scan = RowScan(self.snapshot, self.target.plane, adds, labels)
+        frame = scan.frame()
+        if len(bins) == 1:
+            return self._write(scan, frame.repartition(1))
+        f = functions_of(frame)
+        return self._write(scan, frame.repartition(len(bins), f.col(scan.label)))
+
+    def gather(self, one: Bin) -> list[Add]:
+        """One bin as one file, without a shuffle."""
+        scan = RowScan(self.snapshot, self.target.plane, one.adds)
+        return self._write(scan, scan.frame().coalesce(1))
+
+    def arrange(self, one: Bin, columns: Sequence[CurveColumn], kind: Kind) -> list[Add]:
+        """A bin as files of about `max_file` bytes, its rows along a curve."""
+        scan = RowScan(self.snapshot, self.target.plane, one.adds)
+        num_files = max(1, round(one.size / self.max_file))
+        frame = scan.frame()
+        if num_files == 1:
+            return self._write(scan, frame.repartition(1))
+        f = functions_of(frame)
+        names = [f"__lakebed_key_{number}" for number in range(len(columns))]
+        keys = [column.value(f).alias(name) for name, column in zip(names, columns, strict=True)]
+        curve, starts = self._cut(frame.select(*keys), scan.num_rows, num_files, kind)
+        marks = addresses(len(starts) + 1)
+        parts = self.target.plane.with_parts(
+            frame.select("*", *keys),
+            names,
+            [column.kind for column in columns],
+            curve,
+            starts,
+            marks,
+            _TASK,
+        )
+        most_rows = max(1, 2 * scan.num_rows // num_files)
+        return self._write(scan, parts.repartition(len(marks), _TASK), most_rows)
+
+    def _cut(
+        self, keys: DataFrame, num_rows: int, num_files: int, kind: Kind
+    ) -> tuple[Curve, list[int]]:
+        """The curve, and where on it each file but the first begins, by a sample of the rows."""
+        wanted = _SAMPLE + _SAMPLE_OF_FILE * num_files
+        fraction = min(1.0, wanted / max(1, num_rows))
+        sample = (keys if fraction >= 1 else keys.sample(fraction, 42)).toArrow()
+        columns = [sample.column(place) for place in range(sample.num_columns)]
+        curve = Curve.of(kind, columns)
+        found = pa.array(curve.keys(columns), pa.int64())
+        return curve, quantiles(found, num_files - 1)
+
+    def _write(self, scan: RowScan, frame: DataFrame, max_rows: int | None = None) -> list[Add]:
+        layout = FileLayout.of(self.snapshot.metadata, self.snapshot.protocol)
+        f = functions_of(frame)
+        columns = [f.col(quote(name)) for name in layout.schema.names]
+        columns += [f.col(name) for name in scan.row_columns]
+        rows = frame.select(*columns)
+        if scan.materialized is not None:
+            names = {ROW_ID: scan.materialized[0].name, ROW_VERSION: scan.materialized[1].name}
+            rows = rows.withColumnsRenamed(names)
+            layout = layout.with_columns(scan.materialized)
+        codec = layout.configuration.get(TableProperties.parquet_compression_codec.key)
+        settings = FileSettings(compression=codec, max_rows_per_file=max_rows)
+        adds = self.target.plane.write_files(rows, layout, settings)
+        return [replace(add, data_change=False) for add in adds]
+
+
+def is_shuffled(bins: Sequence[Bin]) -> bool:
+    return sum(one.size for one in bins) <= _SHUFFLED_BYTES * len(bins)
+
+
+_SAMPLE, _SAMPLE_OF_FILE = 10_000, 20

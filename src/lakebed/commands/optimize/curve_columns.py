@@ -1,0 +1,83 @@
+"""Columns that rows can be arranged by, as values that have an order everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column
+
+from lakebed.errors import SchemaError
+from lakebed.spark.projection import quote
+from lakebed.spec.column_metadata import collations
+from lakebed.spec.schema import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    Path,
+    StructType,
+    render_path,
+    resolve,
+)
+
+
+@dataclass(frozen=True)
+class CurveColumn:
+    """`kind` is what the values are to executors: long, double or text."""
+
+    path: Path
+    data_type: DataType
+    kind: str
+
+    def value(self, f: Any) -> Column:
+        column = f.col(".".join(map(quote, self.path)))
+        if self.data_type == DATE:
+            return f.unix_date(column).cast("long")
+        if self.data_type in (TIMESTAMP, TIMESTAMP_NTZ):
+            return f.unix_micros(column.cast("timestamp"))
+        if self.data_type == BOOLEAN:
+            return column.cast("int").cast("long")
+        if self.data_type == BINARY:
+            return f.hex(column)
+        return column.cast(_SPARK_TYPES[self.kind])
+
+
+def curve_columns(schema: StructType, paths: Sequence[Path]) -> list[CurveColumn]:
+    found = []
+    for path in paths:
+        spelled, field = resolve(schema, path)
+        kind = _kind(field.data_type)
+        if kind is None or collations(field):
+            raise SchemaError(
+                f"rows cannot be arranged by {render_path(path)}, which is {field.data_type}",
+                hint="choose numbers, texts, dates, timestamps or booleans",
+            )
+        found.append(CurveColumn(spelled, field.data_type, kind))
+    return found
+
+
+def _kind(data_type: DataType) -> str | None:
+    if isinstance(data_type, DecimalType):
+        return "double"
+    return _KINDS.get(data_type)
+
+
+_SPARK_TYPES = {"long": "long", "double": "double", "text": "string"}
+_LONGS = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN)
+_KINDS: dict[DataType, str] = {
+    **dict.fromkeys(_LONGS, "long"),
+    **dict.fromkeys((FLOAT, DOUBLE), "double"),
+    **dict.fromkeys((STRING, BINARY), "text"),
+}

@@ -1,0 +1,288 @@
+"""OPTIMIZE: small files are put together, rows are arranged, deleted rows are left behind.
+
+No row changes: commits say so (`dataChange` is false), so appends never conflict with them, and
+changes of rows that come first only cost the batch that they touch. Batches are committed one after
+the other: what a run has done stays done, and the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from lakebed.arrow.curves import Kind
+from lakebed.arrow.write import HANDLED_FEATURES
+from lakebed.commands.alter.clustering_columns import clustering_columns
+from lakebed.commands.optimize import bins as files
+from lakebed.commands.optimize.arrangement import Writer, is_shuffled
+from lakebed.commands.optimize.bins import Bin
+from lakebed.commands.optimize.cubes import in_cube, to_cluster
+from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
+from lakebed.commands.optimize.progress import progress
+from lakebed.commands.optimize.request import OptimizeRequest
+from lakebed.commands.row_target import RowTarget
+from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
+from lakebed.expressions import Expression, parse_predicate, references
+from lakebed.formats.file_actions import adds_from_table
+from lakebed.log.files import ADD_FIELDS
+from lakebed.log.selection import select_files
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Add, Remove
+from lakebed.spec.schema import find_path, render_path
+from lakebed.spec.stats import indexed_columns
+from lakebed.transaction import Operation, Transaction
+from lakebed.transaction.conflict_errors import is_retryable
+from lakebed.transaction.row_tracking import PRESERVED_TAG, physical_records
+
+ATTEMPTS = 5
+
+
+@dataclass
+class Optimized:
+    """What a run did."""
+
+    version: int
+    added: list[Add] = field(default_factory=list)
+    removed: list[Add] = field(default_factory=list)
+    num_considered: int = 0
+    num_bins: int = 0
+    num_batches: int = 0
+    num_partitions: int = 0
+    started_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+
+
+def optimize(target: RowTarget, request: OptimizeRequest) -> Optimized:
+    """Rewrites what is worth it. A table that is in order is left alone, without a commit."""
+    return _Optimize(target, request).run()
+
+
+class _Optimize:
+    def __init__(self, target: RowTarget, request: OptimizeRequest) -> None:
+        self._target = target
+        self._snapshot = target.log.snapshot()
+        settings = dict(target.session.conf.getAll)
+        if not request.is_auto:
+            request = request.with_settings(settings, self._snapshot.properties)
+        self._request = request
+        self._clustering = clustering_columns(self._snapshot) or ()
+        self._check()
+        self._predicate = self._where()
+        self._columns = self._curve_columns()
+        self._done = Optimized(self._snapshot.version)
+
+    def run(self) -> Optimized:
+        found = self._bins(self._snapshot)
+        batches = files.batches(found, self._request.batch_bytes)
+        self._done.num_partitions = len({one.partition for one in found})
+        with progress(self._operation().name, sum(one.size for one in found)) as shown:
+            for batch in batches:
+                self._run_batch(batch)
+                shown.done(sum(one.size for one in batch))
+        return self._done
+
+    # --- what is asked ---
+
+    def _check(self) -> None:
+        request = self._request
+        if self._clustering and (request.zorder_by or request.where is not None):
+            names = ", ".join(map(render_path, self._clustering))
+            raise InvalidArgumentError(
+                f"the table is clustered by {names}: OPTIMIZE takes no ZORDER BY and no WHERE",
+                hint="run OPTIMIZE alone, or change the columns with ALTER TABLE ... CLUSTER BY",
+            )
+        if request.full and not self._clustering:
+            raise InvalidArgumentError(
+                "OPTIMIZE FULL is for clustered tables",
+                hint="give the table clustering columns first, or leave FULL out",
+            )
+
+    def _where(self) -> Expression | None:
+        if self._request.where is None:
+            return None
+        found = parse_predicate(self._request.where, self._snapshot.schema)
+        partitions = {name.lower() for name in self._snapshot.partition_columns}
+        others = [path for path in references(found) if path[0].lower() not in partitions]
+        if others:
+            raise InvalidArgumentError(
+                f"WHERE names {render_path(others[0])}, which the table is not partitioned by",
+                hint=f"use only {list(self._snapshot.partition_columns)}"
+                if partitions
+                else "the table has no partitions: leave WHERE out",
+            )
+        return found
+
+    def _curve_columns(self) -> list[CurveColumn]:
+        paths = self._clustering or self._request.zorder_by
+        snapshot = self._snapshot
+        partitions = {name.lower() for name in snapshot.partition_columns}
+        columns = curve_columns(snapshot.schema, paths)
+        indexed = indexed_columns(snapshot.schema, snapshot.properties, ())
+        for column in columns:
+            if column.path[0].lower() in partitions:
+                raise InvalidArgumentError(
+                    f"the table is partitioned by {column.path[0]!r}, so all rows of a file have "
+                    "the same value there",
+                    hint="leave it out of ZORDER BY",
+                )
+            if find_path(indexed, column.path) is None:
+                raise SchemaError(
+                    f"files have no statistics of {render_path(column.path)}: to arrange rows by "
+                    "it would not help a query",
+                    hint="name it in delta.dataSkippingStatsColumns, or move it among the first",
+                )
+        return columns
+
+    # --- what to do ---
+
+    def _adds(self, snapshot: Snapshot) -> list[Add]:
+        if self._predicate is None:
+            return list(adds_from_table(snapshot.files(ADD_FIELDS)))
+        return list(adds_from_table(select_files(snapshot, self._predicate, ADD_FIELDS).files))
+
+    def _bins(self, snapshot: Snapshot) -> list[Bin]:
+        request = self._request
+        adds = self._adds(snapshot)
+        self._done.num_considered = len(adds)
+        if request.purge:
+            return files.packed(files.with_deleted_rows(adds), request.sizes.max_file)
+        if self._clustering:
+            return self._cube(adds)
+        if self._columns:
+            return files.by_partition(adds)
+        small = files.worth_compacting(adds, request.sizes)
+        found = files.packed(small, request.sizes.max_file)
+        return [one for one in found if files.changes_something(one, request.sizes)]
+
+    def _cube(self, adds: Sequence[Add]) -> list[Bin]:
+        sizes, names = self._request.sizes, [render_path(path) for path in self._clustering]
+        loose = [
+            replace(add, clustering_provider=None, tags=None)
+            if files.deleted_share(add) > sizes.max_deleted
+            else add
+            for add in adds
+        ]
+        chosen = {add.path for add in to_cluster(loose, names, full=self._request.full)}
+        return files.by_partition([add for add in adds if add.path in chosen])
+
+    # --- doing it ---
+
+    def _run_batch(self, batch: Sequence[Bin]) -> None:
+        """Once more without the bins that another commit came in the way of, if there is one."""
+        for number in range(ATTEMPTS):
+            snapshot = self._snapshot if number == 0 else self._target.log.snapshot()
+            batch = self._still_there(batch, snapshot)
+            if not batch:
+                return
+            try:
+                self._commit(snapshot, batch, self._written(snapshot, batch))
+            except ConflictError as error:
+                if not is_retryable(error) or number + 1 == ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _still_there(self, batch: Sequence[Bin], snapshot: Snapshot) -> list[Bin]:
+        if snapshot.version == self._snapshot.version:
+            return list(batch)
+        live = {_key(add) for add in adds_from_table(snapshot.files(ADD_FIELDS))}
+        return [one for one in batch if all(_key(add) in live for add in one.adds)]
+
+    def _written(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add]:
+        writer = Writer(self._target, snapshot, self._request.sizes.max_file)
+        if self._columns and not self._request.purge:
+            kind: Kind = "hilbert" if self._clustering and len(self._columns) > 1 else "zorder"
+            found = self._each(batch, lambda one: writer.arrange(one, self._columns, kind))
+        elif is_shuffled(batch):
+            found = writer.compact(batch)
+        else:
+            found = self._each(batch, writer.gather)
+        _check_rows(batch, found)
+        if self._clustering and not self._request.purge:
+            return in_cube(found, [render_path(path) for path in self._clustering])
+        return found
+
+    def _each(self, batch: Sequence[Bin], write: Callable[[Bin], list[Add]]) -> list[Add]:
+        with ThreadPoolExecutor(self._request.threads, "lakebed-optimize") as pool:
+            return [add for adds in pool.map(write, batch) for add in adds]
+
+    def _commit(self, snapshot: Snapshot, batch: Sequence[Bin], added: Sequence[Add]) -> None:
+        removed = [add for one in batch for add in one.adds]
+        tracked = bool(snapshot.properties.enable_row_tracking)
+        operation = self._operation()
+        if tracked:
+            operation = replace(operation, tags={PRESERVED_TAG: "true"})
+        transaction = Transaction(
+            snapshot,
+            store=snapshot.store,
+            operation=operation,
+            user_metadata=self._target.user_metadata,
+            handles=HANDLED_FEATURES,
+        )
+        now = int(time.time() * 1000)
+        transaction.read_paths(removed)
+        transaction.stage(*[Remove.of(add, timestamp=now, data_change=False) for add in removed])
+        transaction.stage(*added)
+        transaction.metrics(_metrics(added, removed))
+        committed = transaction.commit().unwrap()
+        self._done.version = committed.version
+        self._done.added += added
+        self._done.removed += removed
+        self._done.num_bins += len(batch)
+        self._done.num_batches += 1
+
+    def _operation(self) -> Operation:
+        request = self._request
+        predicate = [] if request.where is None else [request.where]
+        parameters: dict[str, object] = {"predicate": _json(predicate)}
+        if request.purge:
+            return Operation("REORG", {**parameters, "applyPurge": True}, changes_data=False)
+        parameters["zOrderBy"] = _json([render_path(path) for path in request.zorder_by])
+        parameters["clusterBy"] = _json([render_path(path) for path in self._clustering])
+        parameters["auto"] = request.is_auto
+        if self._clustering:
+            parameters["isFull"] = request.full
+        return Operation("OPTIMIZE", parameters, changes_data=False)
+
+
+def _key(add: Add) -> tuple[str, str | None]:
+    return add.path, None if add.deletion_vector is None else add.deletion_vector.unique_id
+
+
+def _check_rows(batch: Sequence[Bin], written: Sequence[Add]) -> None:
+    """Nothing is committed that has other rows than before."""
+    before = [(physical_records(add), add.deletion_vector) for one in batch for add in one.adds]
+    if any(count is None for count, _ in before):
+        return
+    expected = sum(
+        (count or 0) - (0 if vector is None else vector.cardinality) for count, vector in before
+    )
+    found = sum(physical_records(add) or 0 for add in written)
+    if found != expected:
+        raise JobFailedError(
+            f"{expected} rows were read, but {found} were written; nothing was committed",
+            hint="a file may not have the rows that the log says",
+        )
+
+
+def _metrics(added: Sequence[Add], removed: Sequence[Add]) -> dict[str, int]:
+    sizes = sorted(add.size for add in added) or [0]
+    return {
+        "numRemovedFiles": len(removed),
+        "numRemovedBytes": sum(add.size for add in removed),
+        "numAddedFiles": len(added),
+        "numAddedBytes": sum(add.size for add in added),
+        "minFileSize": sizes[0],
+        "p25FileSize": sizes[len(sizes) // 4],
+        "p50FileSize": sizes[len(sizes) // 2],
+        "p75FileSize": sizes[len(sizes) * 3 // 4],
+        "maxFileSize": sizes[-1],
+        "numDeletionVectorsRemoved": sum(1 for add in removed if add.deletion_vector is not None),
+    }
+
+
+def _json(values: Sequence[str]) -> str:
+    return orjson.dumps(list(values)).decode()
