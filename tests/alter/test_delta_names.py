@@ -28,7 +28,13 @@ EXCEPTIONS = [
     "MetadataChangedException",
     "ProtocolChangedException",
 ]
-CLASSES = ["DeltaMergeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+CLASSES = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+]
 
 
 def test_every_exception_of_delta_is_there_and_a_conflict() -> None:

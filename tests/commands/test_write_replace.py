@@ -12,6 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakebed
+from faults import Fault, FaultStore
+from lakebed.arrow.table_rows import TableRows
+from lakebed.commands.write import write_table
+from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import (
     ConflictError,
     ConstraintViolationError,
@@ -20,6 +24,8 @@ from lakebed.errors import (
 )
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
+from lakebed.log.table_log import TableLog
+from lakebed.storage import open_store
 from lakebed.transaction import Transaction
 
 
@@ -213,6 +219,42 @@ def test_a_row_that_another_commit_adds_to_the_replaced_ones_is_a_conflict(
     with pytest.raises(ConflictError):
         lakebed.write(tmp_path, table_of([2], ["x"]), mode="overwrite", replace_where="id = 2")
     assert [row["day"] for row in rows_of(tmp_path)] == ["a", "b", "late"]
+
+
+class Killed(BaseException):
+    """As if the process had ended."""
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_replacement_that_is_killed_at_any_call_is_done_or_not_done(
+    tmp_path: Path, vectors: str
+) -> None:
+    properties = {
+        "delta.enableChangeDataFeed": "true",
+        "delta.enableRowTracking": "true",
+        "delta.enableDeletionVectors": vectors,
+    }
+    new = table_of([2], ["x"])
+    options = WriteOptions(mode="overwrite", replace_where="id = 2")
+    outcomes = set()
+    for number in range(1, 60):
+        path = tmp_path / str(number)
+        lakebed.write(path, table_of([1, 2, 3], ["a", "b", "c"]), properties=properties)
+        store = FaultStore(open_store(str(path)), Fault(None, number, "before", Killed()))
+        try:
+            write_table(TableLog(store), TableRows(store, new), options)
+        except Killed:
+            pass
+        else:
+            break
+        days = lakebed.open(path).to_arrow().sort_by("id")["day"].to_pylist()
+        outcomes.add(tuple(days))
+        lakebed.write(path, new, mode="overwrite", replace_where="id = 2")
+        after = lakebed.open(path).to_arrow().sort_by("id")["day"].to_pylist()
+        assert after == ["a", "x", "c"]
+    assert not store.raised
+    assert ("a", "b", "c") in outcomes
+    assert outcomes <= {("a", "b", "c"), ("a", "x", "c")}
 
 
 def test_a_predicate_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.assignments import as_column
+from lakebed.commands.optimize.auto import auto_compact
 from lakebed.commands.row_change import CHANGE_TYPE, Found, RowChange, uses_vectors
 from lakebed.commands.row_condition import check_condition, described
 from lakebed.commands.row_positions import IN_SCAN_ORDER, RowPositions
@@ -30,7 +31,9 @@ from lakebed.transaction.row_tracking import physical_records
 
 def delete_rows(target: RowTarget, condition: str | Column | None = None) -> dict[str, int]:
     """Deletes the rows; what the history says about it, `numDeletedRows` among it."""
-    return target.change(lambda snapshot: _Delete(target, snapshot, condition).run())
+    metrics = target.change(lambda snapshot: _Delete(target, snapshot, condition).run())
+    auto_compact(target)
+    return metrics
 
 
 class _Delete:

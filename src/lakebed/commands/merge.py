@@ -30,6 +30,7 @@ from lakebed.commands.merge_values import (
     source_name,
     target_name,
 )
+from lakebed.commands.optimize.auto import auto_compact
 from lakebed.commands.row_change import CHANGE_TYPE, Found, NewRows, RowChange
 from lakebed.commands.row_condition import described
 from lakebed.commands.row_positions import IN_ANY_ORDER, RowPositions
@@ -62,7 +63,9 @@ def merge_rows(target: RowTarget, request: MergeRequest) -> dict[str, int]:
         request = replace(request, schema_evolution=True)
     inserts = any(clause.action in INSERTS for clause in request.clauses)
     source = Source(request.source, numbered=inserts)
-    return target.change(lambda snapshot: _Merge(target, snapshot, request, source).run())
+    metrics = target.change(lambda snapshot: _Merge(target, snapshot, request, source).run())
+    auto_compact(target)
+    return metrics
 
 
 class _Merge:

@@ -22,6 +22,7 @@ from lakebed.commands.assignments import (
     new_values,
 )
 from lakebed.commands.delete import ALL
+from lakebed.commands.optimize.auto import auto_compact
 from lakebed.commands.row_change import CHANGE_TYPE, Found, NewRows, RowChange, uses_vectors
 from lakebed.commands.row_condition import check_condition, described
 from lakebed.commands.row_positions import IN_SCAN_ORDER, RowPositions
@@ -50,7 +51,9 @@ def update_rows(
         raise InvalidArgumentError(
             "UPDATE sets no column", hint='give for example set={"price": "price * 1.1"}'
         )
-    return target.change(lambda snapshot: _Update(target, snapshot, condition, values).run())
+    metrics = target.change(lambda snapshot: _Update(target, snapshot, condition, values).run())
+    auto_compact(target)
+    return metrics
 
 
 class _Update:

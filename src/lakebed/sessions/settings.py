@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from lakebed.commands import row_target
+from lakebed.commands.optimize import auto
+from lakebed.commands.optimize import request as optimize_request
 from lakebed.commands.vacuum import options as vacuum_options
 from lakebed.errors import InvalidArgumentError
 from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
@@ -54,6 +56,15 @@ HONOURED: Mapping[str, str] = {
     vacuum_options.RETENTION_CHECK: "false: VACUUM takes a shorter retention than the table's",
     vacuum_options.LOGGING: "false: VACUUM leaves no commits in the history",
     vacuum_options.LITE: "true: VACUUM goes by the log unless it is told its mode",
+    optimize_request.MAX_FILE_SIZE: "the size that OPTIMIZE makes files of; 1 GB",
+    optimize_request.MIN_FILE_SIZE: "files below it are small to OPTIMIZE; the same size",
+    optimize_request.MAX_DELETED: "files with a greater share of deleted rows are rewritten; 0.05",
+    optimize_request.BATCH_SIZE: "the bytes that OPTIMIZE commits together; 10 GB",
+    optimize_request.MAX_THREADS: "the large files that OPTIMIZE writes at the same time; 8",
+    auto.ENABLED: "true or false: auto compaction for all tables, or for none",
+    auto.MIN_FILES: "so many small files of a partition are put together after a write; 50",
+    auto.MAX_FILE_SIZE: "the size that auto compaction makes files of; 128 MB",
+    auto.MIN_FILE_SIZE: "files below it are small to auto compaction; half of that",
     f"{_DELTA}optimizeMetadataQuery.enabled": "false: count, min and max always read the files",
 }
 """By name: what the setting does."""

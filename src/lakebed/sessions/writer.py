@@ -9,6 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.frame_replace import ReplacingRows
+from lakebed.commands.optimize.auto import auto_compact
+from lakebed.commands.row_target import RowTarget
 from lakebed.commands.write import write_table
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
@@ -101,16 +103,18 @@ def _save(frame: DataFrame, request: WriteRequest, path: Any) -> None:
     settings = SessionSettings.of(session)
     options = request.options(settings)
     store, root = open_location(session, request.path(path), request.others())
+    plane, log = plane_for(session, store, root, request.others()), TableLog(store)
     rows = ReplacingRows(
         frame,
-        plane_for(session, store, root, request.others()),
+        plane,
         store,
         request.file_settings(settings),
         request.optimize(settings),
         settings.flag(names.COLLECT_STATS, True),
         settings.text(names.COMPRESSION),
     )
-    write_table(TableLog(store), rows, options)
+    written = write_table(log, rows, options)
+    auto_compact(RowTarget(session, log, plane), written)
     if settings.flag(names.TXN_RESET, False) and settings.text(names.TXN_VERSION) is not None:
         session.conf.unset(names.TXN_VERSION)
 

@@ -64,6 +64,11 @@ def with_deleted_rows(adds: Iterable[Add]) -> list[Add]:
     return [add for add in adds if deleted_share(add) > 0]
 
 
+def crowded(adds: Iterable[Add], least: int) -> list[Add]:
+    """Those of partitions that have so many."""
+    return [add for one in by_partition(adds) if len(one.adds) >= least for add in one.adds]
+
+
 def packed(adds: Iterable[Add], max_bytes: int) -> list[Bin]:
     """Files by partition, smallest first, in bins of up to so many bytes."""
     partitions: dict[tuple[tuple[str, str | None], ...], list[Add]] = {}

@@ -1,10 +1,13 @@
 """What is clustered already, and what OPTIMIZE has to cluster (PROTOCOL: Clustered Table).
 
 Files that were clustered together are a cube and carry its id in a tag, as delta-spark has it. New
-files are in none. Each run makes one cube of what is in none; cubes that are no larger than that
-are taken along, as long as they are together no larger either. So a run rewrites at most twice what
-was added, whatever the size of the table, and the number of cubes grows with the logarithm of it:
-a cube is rewritten only into one of twice its size.
+files are in none. Each run makes one cube of what is in none, so it rewrites what was added,
+whatever the size of the table.
+
+A query looks into every cube, so small ones must not pile up. Cubes whose sizes are within a factor
+of four are a tier; if there are four of a tier, they are taken along and become one of the next:
+each byte is rewritten once for each tier that it climbs. What a run takes along is never more than
+what was added or a few files, whichever is more; larger cubes stay as they are until a full run.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import log
 
 import orjson
 
@@ -33,7 +37,9 @@ class Cube:
         return sum(add.size for add in self.adds)
 
 
-def to_cluster(adds: Iterable[Add], columns: Sequence[str], *, full: bool = False) -> list[Add]:
+def to_cluster(
+    adds: Iterable[Add], columns: Sequence[str], max_file: int, *, full: bool = False
+) -> list[Add]:
     """The files to make one cube of. `full` takes also those of other columns or providers."""
     loose: list[Add] = []
     cubes: dict[str, Cube] = {}
@@ -46,14 +52,24 @@ def to_cluster(adds: Iterable[Add], columns: Sequence[str], *, full: bool = Fals
     if full:
         every = [add for cube in cubes.values() for add in cube.adds]
         return [*loose, *every] if loose or len(cubes) > 1 else []
-    size = sum(add.size for add in loose)
-    taken = 0
-    for cube in sorted(cubes.values(), key=lambda each: each.size):
-        if taken + cube.size > size:
-            break
-        taken += cube.size
-        loose += cube.adds
-    return loose
+    if not loose:
+        return []
+    most = max(sum(add.size for add in loose), _FEW_FILES * max_file)
+    return [*loose, *_taken_along(cubes.values(), most)]
+
+
+def _taken_along(cubes: Iterable[Cube], most: int) -> list[Add]:
+    """Cubes of full tiers, from the smallest on, up to so many bytes."""
+    tiers: dict[int, list[Cube]] = {}
+    for cube in cubes:
+        tiers.setdefault(int(log(max(1, cube.size), _TIER)), []).append(cube)
+    found: list[Add] = []
+    for _, tier in sorted(tiers.items()):
+        size = sum(cube.size for cube in tier)
+        if len(tier) >= _TIER and size <= most:
+            found += [add for cube in tier for add in cube.adds]
+            most -= size
+    return found
 
 
 def cube_of(add: Add, columns: Sequence[str]) -> str | None:
@@ -80,3 +96,7 @@ def in_cube(adds: Iterable[Add], columns: Sequence[str]) -> list[Add]:
 
 def _columns(columns: Sequence[str]) -> str:
     return orjson.dumps(list(columns)).decode()
+
+
+_TIER = 4
+_FEW_FILES = 4

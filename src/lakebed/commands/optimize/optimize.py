@@ -154,6 +154,8 @@ class _Optimize:
         if self._columns:
             return files.by_partition(adds)
         small = files.worth_compacting(adds, request.sizes)
+        if request.is_auto:
+            small = files.crowded(small, request.min_files)
         found = files.packed(small, request.sizes.max_file)
         return [one for one in found if files.changes_something(one, request.sizes)]
 
@@ -165,7 +167,9 @@ class _Optimize:
             else add
             for add in adds
         ]
-        chosen = {add.path for add in to_cluster(loose, names, full=self._request.full)}
+        chosen = {
+            add.path for add in to_cluster(loose, names, sizes.max_file, full=self._request.full)
+        }
         return files.by_partition([add for add in adds if add.path in chosen])
 
     # --- doing it ---

@@ -31,6 +31,8 @@ class OptimizeRequest:
     is_auto: bool = False
     sizes: Sizes = field(default_factory=Sizes)
     batch_bytes: int = DEFAULT_BATCH
+    min_files: int = 2
+    """Only partitions with so many files that are worth it."""
     threads: int = 8
 
     def with_settings(
@@ -38,18 +40,18 @@ class OptimizeRequest:
     ) -> OptimizeRequest:
         """With the sizes that the table asks for, else the session."""
         target = properties.target_file_size
-        most = target or _number(settings, MAX_FILE_SIZE, self.sizes.max_file)
-        least = _number(settings, MIN_FILE_SIZE, most)
+        most = target or number(settings, MAX_FILE_SIZE, self.sizes.max_file)
+        least = number(settings, MIN_FILE_SIZE, most)
         sizes = Sizes(least, most, _share(settings, MAX_DELETED, self.sizes.max_deleted))
         return replace(
             self,
             sizes=sizes,
-            batch_bytes=_number(settings, BATCH_SIZE, self.batch_bytes),
-            threads=_number(settings, MAX_THREADS, self.threads),
+            batch_bytes=number(settings, BATCH_SIZE, self.batch_bytes),
+            threads=number(settings, MAX_THREADS, self.threads),
         )
 
 
-def _number(settings: Mapping[str, str], key: str, default: int) -> int:
+def number(settings: Mapping[str, str], key: str, default: int) -> int:
     text = settings.get(key)
     if text is None:
         return default
