@@ -2,21 +2,15 @@
 
     python bench/_dml_side.py SIDE SETTINGS
 
-Requests come as lines of JSON on the standard input, answers go as lines to the standard output.
 All sides are asked for the same; `bench/dml.py` looks at what they made of it.
 """
 
 from __future__ import annotations
 
-import gc
-import importlib.metadata
-import json
-import os
-import sys
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from collections.abc import Iterator
+from typing import Any
+
+import _side_process as process
 
 FILES = 16
 DELETED = "id % 100 = 7"
@@ -28,55 +22,8 @@ ABSENT = "id % 1000 = 999"
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
 
-class Side(ABC):
-    """Three commands on the table at `path`, and what they need."""
-
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        self._settings = settings
-
-    def about(self) -> dict[str, Any]:
-        """The versions of what does the work, and the processes that do it."""
-        return {"pids": {"python": os.getpid()}}
-
-    @abstractmethod
-    def make(self, table: str, source: str, rows: int) -> None:
-        """The table, and the rows to merge into it."""
-
-    def settle(self, path: str) -> None:
-        """Before the clock starts: nobody pays for what was left behind, and who remembers tables
-        has seen this one."""
-        self._look_at(path)
-        gc.collect()
-
-    @abstractmethod
-    def _look_at(self, path: str) -> None: ...
-
-    @abstractmethod
-    def merge(self, path: str, source: str) -> None: ...
-
-    @abstractmethod
-    def delete(self, path: str, source: str) -> None: ...
-
-    @abstractmethod
-    def update(self, path: str, source: str) -> None: ...
-
-    def close(self) -> None:  # noqa: B027
-        """Nothing to close, unless a side says otherwise."""
-
-
-class _OnSpark(Side):
-    def __init__(self, settings: Mapping[str, str]) -> None:
-        super().__init__(settings)
-        self._spark = self._session()
-        self._spark.sparkContext.setLogLevel("ERROR")
-
-    @abstractmethod
-    def _session(self) -> Any: ...
-
-    def about(self) -> dict[str, Any]:
-        java = self._spark._jvm.java.lang.ProcessHandle.current().pid()
-        pids = {"python": os.getpid(), "jvm": int(java)}
-        return {"spark": self._spark.version, "pids": pids}
+class _Made(process.OnSpark):
+    """With the table, and the rows to merge into it."""
 
     def make(self, table: str, source: str, rows: int) -> None:
         ids = self._spark.range(0, rows, 1, FILES).selectExpr("id + id div 999 AS id")
@@ -92,26 +39,8 @@ class _OnSpark(Side):
 
         return {"price": expr("price + 0.5D"), "name": expr("concat('merged ', id % 7919)")}
 
-    def settle(self, path: str) -> None:
-        super().settle(path)
-        self._spark._jvm.java.lang.System.gc()
 
-    def _look_at(self, path: str) -> None:
-        self._spark.read.format("delta").load(path).where("id = 1").collect()
-
-    def close(self) -> None:
-        self._spark.stop()
-
-
-class Lakebed(_OnSpark):
-    def _session(self) -> Any:
-        import lakebed
-
-        return lakebed.session("bench-dml", **self._settings)
-
-    def about(self) -> dict[str, Any]:
-        return {"version": importlib.metadata.version("lakebed"), **super().about()}
-
+class Lakebed(process.Lakebed, _Made):
     def merge(self, path: str, source: str) -> None:
         rows = self._spark.read.format("delta").load(source).alias("s")
         merge = self._table(path).alias("t").merge(rows, "t.id = s.id")
@@ -123,23 +52,8 @@ class Lakebed(_OnSpark):
     def update(self, path: str, source: str) -> None:  # noqa: ARG002
         self._table(path).update(UPDATED, {"price": "price + 1", "name": "concat(name, '!')"})
 
-    def _table(self, path: str) -> Any:
-        import lakebed
 
-        return lakebed.DeltaTable.forPath(self._spark, path)
-
-
-class DeltaSpark(_OnSpark):
-    """In SQL, so that its JAR is all that is needed of it."""
-
-    def _session(self) -> Any:
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.appName("bench-dml")
-        for key, value in {**self._settings, **_DELTA_SPARK}.items():
-            builder = builder.config(key, value)
-        return builder.getOrCreate()
-
+class DeltaSpark(process.DeltaSpark, _Made):
     def merge(self, path: str, source: str) -> None:
         self._spark.sql(
             f"MERGE INTO delta.`{path}` t USING delta.`{source}` s ON t.id = s.id "
@@ -155,11 +69,8 @@ class DeltaSpark(_OnSpark):
         )
 
 
-class Deltalake(Side):
-    """The package of that name, without Spark. It writes no vectors, so it copies all files."""
-
-    def about(self) -> dict[str, Any]:
-        return {"version": importlib.metadata.version("deltalake"), **super().about()}
+class Deltalake(process.Deltalake):
+    """It writes no vectors, so it copies all files."""
 
     def make(self, table: str, source: str, rows: int) -> None:
         import deltalake
@@ -187,14 +98,6 @@ class Deltalake(Side):
     def update(self, path: str, source: str) -> None:  # noqa: ARG002
         values = {"price": "price + 1", "name": "concat(name, '!')"}
         self._table(path).update(updates=values, predicate=UPDATED)
-
-    def _look_at(self, path: str) -> None:
-        self._table(path).file_uris()
-
-    def _table(self, path: str) -> Any:
-        import deltalake
-
-        return deltalake.DeltaTable(path)
 
 
 def _end(rows: int) -> int:
@@ -239,39 +142,6 @@ def _parts(rows: int) -> Iterator[tuple[int, int]]:
 
 _FIRST_DAY = 20_454
 """1 January 2026, in days since 1970."""
-_DELTA_SPARK = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
-SIDES: dict[str, type[Side]] = {
-    "lakebed": Lakebed,
-    "delta-spark": DeltaSpark,
-    "deltalake": Deltalake,
-}
-
-
-# --- requests ------------------------------------------------------------------------------------
-
-
-def main() -> None:
-    # Java and its libraries print what they like: only answers go where answers are read.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    side = SIDES[sys.argv[1]](json.loads(sys.argv[2]))
-    _answer(answers, side.about())
-    for line in sys.stdin:
-        request = json.loads(line)
-        work = getattr(side, request.pop("do"))
-        start = time.perf_counter()
-        work(**request)
-        _answer(answers, {"seconds": time.perf_counter() - start})
-    side.close()
-
-
-def _answer(answers: TextIO, content: Mapping[str, Any]) -> None:
-    answers.write(json.dumps(content) + "\n")
-    answers.flush()
-
 
 if __name__ == "__main__":
-    main()
+    process.serve({"lakebed": Lakebed, "delta-spark": DeltaSpark, "deltalake": Deltalake})

@@ -308,7 +308,7 @@ def test_auto_compaction_after_a_write_and_a_change(spark: SparkSession, tmp_pat
     with_settings(spark, settings, lambda: table.update("id = 3", {"name": "'auto'"}))
     assert files(path).num_rows == 1
     [info] = [action["commitInfo"] for action in last(path) if "commitInfo" in action]
-    assert (info["operation"], info["operationParameters"]["auto"]) == ("OPTIMIZE", "true")
+    assert (info["operation"], info["operationParameters"]["auto"]) == ("OPTIMIZE", True)
     expected = [(*row[:3], "auto" if row[0] == 3 else row[3]) for row in before]
     assert rows(path) == expected
 

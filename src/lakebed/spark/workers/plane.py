@@ -147,7 +147,9 @@ class WorkersPlane:
         name: str,
     ) -> DataFrame:
         task = PartsTask(list(columns), curve, list(starts), list(marks), name)
-        return frame.mapInArrow(task, frame.schema.add(name, IntegerType(), False))
+        # `StructType.add` would change the schema of the frame itself.
+        more = SparkStructType(list(frame.schema.fields)).add(name, IntegerType(), False)
+        return frame.mapInArrow(task, more)
 
     def num_partitions(self, frame: DataFrame) -> int | None:  # noqa: ARG002 - nobody can tell
         return None
