@@ -15,12 +15,13 @@ from lakebed.commands.generate import generate_files
 from lakebed.commands.health import Health, table_health
 from lakebed.commands.restore import RestoreOptions, restore_table
 from lakebed.commands.row_target import USER_METADATA
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.moments import millis_of
+from lakebed.spark.table_names import delta_location, find_table, is_name
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.tables.merge_builder import counts_frame
 
@@ -62,14 +63,14 @@ class DeltaServiceMethods:
         """Turn a folder of Parquet files, named as ``parquet.`/data/orders` ``, into a table.
 
         Folders such as `day=2026-01-31` need `partitionSchema`: a text like "day DATE", or a
-        StructType. A folder that is a Delta table already is left alone.
+        StructType. A folder or a name of the catalog that is a Delta table already is left alone.
         """
         if not isinstance(sparkSession, SparkSession) and not is_connect(sparkSession):
             raise InvalidArgumentError(
                 f"{type(sparkSession).__name__} is not a Spark session",
                 hint="give the session first: DeltaTable.convertToDelta(spark, 'parquet.`...`')",
             )
-        path = _parquet_path(identifier)
+        path = _parquet_path(sparkSession, identifier)
         store, _ = open_location(sparkSession, path, {})
         settings = dict(sparkSession.conf.getAll)
         options = ConvertOptions(
@@ -187,8 +188,10 @@ class DeltaServiceMethods:
         return self.forPath(self._session, path, self._options)
 
 
-def _parquet_path(identifier: str) -> str:
+def _parquet_path(session: SparkSession, identifier: str) -> str:
     found = _IDENTIFIER.fullmatch(_checked_text(identifier, "identifier"))
+    if found is None and is_name(identifier):
+        return _named_path(session, identifier)
     if found is None:
         raise InvalidArgumentError(
             f"{identifier!r} is not the name of a folder of Parquet files",
@@ -200,6 +203,20 @@ def _parquet_path(identifier: str) -> str:
             f"{found[1]} cannot be converted to Delta", hint="Parquet files can"
         )
     return found[2].replace("``", "`")
+
+
+def _named_path(session: SparkSession, identifier: str) -> str:
+    """Where a table of the catalog is; only what is a Delta table by now is left."""
+    found = find_table(session, identifier)
+    if found is None or found.is_delta or found.provider != "parquet":
+        return delta_location(session, identifier)
+    # Under its old name Spark would go on to read every file of the folder.
+    raise UnsupportedFeatureError(
+        f"{found.name} is in the catalog as a table of Parquet files, and Lakebed cannot change "
+        "the catalog yet",
+        hint=f"drop the name if the table is external, convert parquet.`{found.location}`, and "
+        "create the name again USING delta LOCATION ...",
+    )
 
 
 def _as_own(schema: Any) -> Any:

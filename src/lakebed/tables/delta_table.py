@@ -15,7 +15,7 @@ from lakebed.commands.pins import pin_version, pinned_versions, unpin_version
 from lakebed.commands.row_target import RowTarget
 from lakebed.commands.update import update_rows
 from lakebed.commands.vacuum import VacuumResult
-from lakebed.errors import InvalidArgumentError, LakebedError
+from lakebed.errors import InvalidArgumentError, LakebedError, TableNotFoundError
 from lakebed.log.readable import with_readable
 from lakebed.log.table_log import TableLog
 from lakebed.spark.bound_columns import TableFrames
@@ -23,6 +23,7 @@ from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.plane import Plane
 from lakebed.spark.planes import plane_for
+from lakebed.spark.table_names import delta_location, find_table, is_name, path_in
 from lakebed.storage.options import is_storage_option
 from lakebed.tables.delta_alter_methods import DeltaAlterMethods
 from lakebed.tables.delta_service_methods import DeltaServiceMethods
@@ -39,7 +40,7 @@ from lakebed.tables.vacuum_frames import vacuum_frame, vacuum_with_settings
 
 
 class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
-    """A Delta table whose rows can be changed. Made by `DeltaTable.forPath`.
+    """A Delta table whose rows can be changed. Made by `DeltaTable.forPath` or `forName`.
 
     It always is the newest version of the table, whoever wrote it. Each change is one commit: it
     happens as a whole or not at all.
@@ -85,10 +86,33 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         return cls(sparkSession, log, root, options)
 
     @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """The table that the session's catalog has under a name, such as `shop.orders`.
+
+        Delta tables alone, no views. A path may be given as ``delta.`/data/orders` ``.
+        """
+        name = _checked_name(tableOrViewName)
+        location = delta_location(_checked_session(sparkSession), name)
+        try:
+            return cls.forPath(sparkSession, location)
+        except TableNotFoundError as error:
+            if path_in(name) is not None:
+                raise
+            raise TableNotFoundError(
+                f"the catalog has {name} at {location}, but there is no Delta table",
+                hint="write to this path or create a table there, or drop the name",
+            ) from error
+
+    @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """Whether the folder is the root of a Delta table."""
-        store, _ = open_location(_checked_session(sparkSession), _checked_path(identifier), {})
-        return TableLog(store).exists()
+        """Whether the folder, ``delta.`/folder` `` or name of the catalog is a Delta table."""
+        session, given = _checked_session(sparkSession), _checked_path(identifier)
+        if _has_table(session, path_in(given) or given):
+            return True
+        if not is_name(given) or path_in(given) is not None:
+            return False
+        found = find_table(session, given)
+        return found is not None and found.is_delta and _has_table(session, found.location or "")
 
     def toDF(self) -> DataFrame:
         """The rows of the newest version. The DataFrame stays with it when the table changes.
@@ -273,6 +297,20 @@ def _checked_session(session: Any) -> SparkSession:
             hint='give the session first: DeltaTable.forPath(spark, "/data/orders")',
         )
     return session
+
+
+def _has_table(session: SparkSession, path: str) -> bool:
+    store, _ = open_location(session, path, {})
+    return TableLog(store).exists()
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidArgumentError(
+            f"{name!r} is not the name of a table",
+            hint='give a text, such as DeltaTable.forName(spark, "shop.orders")',
+        )
+    return name
 
 
 def _checked_path(path: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
@@ -21,12 +20,12 @@ from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
+from lakebed.spark.table_names import delta_location, find_table, path_in
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
 from lakebed.spec.schema import LONG, DataType, StructField, StructType
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
-_BY_PATH = re.compile(r"delta\.`(.+)`", re.IGNORECASE)
 T = TypeVar("T")
 
 
@@ -52,6 +51,7 @@ class DeltaTableBuilder(Generic[T]):
         self._mode: Mode = mode
         self._open_table = open_table
         self._location: str | None = None
+        self._named: str | None = None
         self._comment: str | None = None
         self._fields: list[StructField] = []
         self._partition_by: tuple[str, ...] = ()
@@ -59,14 +59,19 @@ class DeltaTableBuilder(Generic[T]):
         self._properties: dict[str, str] = {}
 
     def tableName(self, identifier: str) -> DeltaTableBuilder[T]:
-        """The name of the table; so far only that of a folder, as in delta.`/data/orders`."""
-        found = _BY_PATH.fullmatch(_text(identifier, "the name of a table").strip())
-        if found is None:
+        """The name of the table: a folder, as in delta.`/data/orders`, or one of the catalog.
+
+        The catalog must have the name already, and says where the table is.
+        """
+        name = _text(identifier, "the name of a table")
+        if path_in(name) is None and find_table(self._spark, name) is None:
             raise UnsupportedFeatureError(
-                f"tables have no names yet, so {identifier!r} cannot be one",
-                hint='say where the table is: .location("/data/orders")',
+                f"the catalog has no table {identifier!r}, and Lakebed cannot add one yet",
+                hint='say where the table is: .location("/data/orders"); then give it the name '
+                "with CREATE TABLE ... USING delta LOCATION ...",
             )
-        return self.location(found[1])
+        self._named = delta_location(self._spark, name)
+        return self
 
     def location(self, location: str) -> DeltaTableBuilder[T]:
         """The folder of the table."""
@@ -128,14 +133,10 @@ class DeltaTableBuilder(Generic[T]):
 
     def execute(self) -> T:
         """Make the table."""
-        if self._location is None:
-            raise InvalidArgumentError(
-                "it is not known where the table is to be",
-                hint='say it: .location("/data/orders")',
-            )
+        location = self._place()
         schema = StructType(tuple(self._fields))
         check_generated(self._spark, schema)
-        store, _ = open_location(self._spark, self._location, {})
+        store, _ = open_location(self._spark, location, {})
         metadata = self._spark.conf.get(USER_METADATA, None)
         definition = TableDefinition(
             schema,
@@ -146,7 +147,24 @@ class DeltaTableBuilder(Generic[T]):
             comment=self._comment,
         )
         create_table(AlterTarget(TableLog(store), metadata), definition, self._mode)
-        return self._open_table(self._spark, self._location)
+        return self._open_table(self._spark, location)
+
+    def _place(self) -> str:
+        """Where the table is to be. A name and a location must mean the same folder."""
+        named, given = self._named, self._location
+        if named is None and given is None:
+            raise InvalidArgumentError(
+                "it is not known where the table is to be",
+                hint='say it: .location("/data/orders")',
+            )
+        places = [place for place in (given, named) if place is not None]
+        urls = {open_location(self._spark, place, {})[0].url for place in places}
+        if len(urls) > 1:
+            raise InvalidArgumentError(
+                f"the table of that name is at {named}, not at {given}",
+                hint="leave out .location or .tableName",
+            )
+        return places[0]
 
     def _defaults(self) -> dict[str, str]:
         """The properties that the session gives to new tables, unless they are asked for."""
