@@ -30,6 +30,7 @@ from lakebed.tables.merge_builder import DeltaMergeBuilder
 SIGNATURES = {
     DeltaTable: {
         "forPath": ["sparkSession", "path", "hadoopConf"],
+        "forName": ["sparkSession", "tableOrViewName"],
         "isDeltaTable": ["sparkSession", "identifier"],
         "toDF": [],
         "alias": ["aliasName"],
@@ -41,6 +42,7 @@ SIGNATURES = {
         "pin": ["name", "version"],
         "unpin": ["name"],
         "pins": [],
+        "optimize": [],
         "history": ["limit", "readable"],
     },
     DeltaMergeBuilder: {
