@@ -69,3 +69,14 @@ def test_addresses_differ_and_are_small(count: int) -> None:
     found = addresses(count)
     assert len(set(found)) == count
     assert all(0 <= number < 1 << 31 for number in found)
+
+
+def test_a_column_with_few_values_counts_as_much() -> None:
+    """Else the bits of the other would decide alone, and no file would have few of its values."""
+    many = pa.chunked_array([pa.array(list(range(1024)))])
+    few = pa.chunked_array([pa.array([i * 7 % 8 for i in range(1024)])])
+    keys = Curve.of("hilbert", [many, few]).keys([many, few])
+    order = sorted(range(1024), key=lambda place: keys[place])
+    files = [order[start : start + 64] for start in range(0, 1024, 64)]
+    assert max(len({few[place].as_py() for place in file}) for file in files) <= 4
+    assert max(max(file) - min(file) for file in files) <= 512

@@ -26,7 +26,8 @@ _MOST_BITS = 10
 class Curve:
     """`bounds` are the values at which the ranges of each column begin, in ascending order.
 
-    Values are whole numbers, floats or texts. A missing value has the coordinate 0, NaN the last.
+    Values are whole numbers, floats or texts. Missing values are in the first range, NaN in the
+    last.
     """
 
     kind: Kind
@@ -44,10 +45,14 @@ class Curve:
 
     def keys(self, columns: Sequence[pa.ChunkedArray]) -> list[int]:
         coordinates = [
-            [_coordinate(value, bounds) for value in column.to_pylist()]
+            [self._spread(_range(value, bounds), bounds) for value in column.to_pylist()]
             for column, bounds in zip(columns, self.bounds, strict=True)
         ]
         return [self.key(list(row)) for row in zip(*coordinates, strict=True)]
+
+    def _spread(self, number: int, bounds: tuple[Any, ...]) -> int:
+        """Over all coordinates: a column with few values counts as much as one with many."""
+        return (number << self.bits) // (len(bounds) + 2)
 
     def key(self, coordinates: list[int]) -> int:
         if self.kind == "hilbert":
@@ -76,7 +81,7 @@ def quantiles(values: pa.ChunkedArray | pa.Array, most: int) -> list[Any]:
     return list(dict.fromkeys(ordered.take(pa.array(places, pa.int64())).to_pylist()))
 
 
-def _coordinate(value: Any, bounds: tuple[Any, ...]) -> int:
+def _range(value: Any, bounds: tuple[Any, ...]) -> int:
     if value is None:
         return 0
     if value != value:  # NaN, which is greater than all others to Spark

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.frame_replace import ReplacingRows
 from lakebed.commands.optimize.auto import auto_compact
+from lakebed.commands.optimize.clustered_writes import ClusteredWrites
 from lakebed.commands.row_target import RowTarget
 from lakebed.commands.write import write_table
 from lakebed.errors import UnsupportedFeatureError
@@ -112,6 +113,7 @@ def _save(frame: DataFrame, request: WriteRequest, path: Any) -> None:
         request.optimize(settings),
         settings.flag(names.COLLECT_STATS, True),
         settings.text(names.COMPRESSION),
+        ClusteredWrites(log, plane, settings.values).arranged,
     )
     written = write_table(log, rows, options)
     auto_compact(RowTarget(session, log, plane), written)

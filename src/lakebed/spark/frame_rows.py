@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,8 @@ from lakebed.spec.schema import (
 from lakebed.spec.stats import MAX_VALUES, MIN_VALUES, NUM_RECORDS
 from lakebed.storage.store import Store
 
+Arrange = Callable[[DataFrame, DataFrame, FileLayout], DataFrame | None]
+"""Gives the rows of a write in a better order, if there is one."""
 MOST_LOCAL_ROWS = 10_000
 """As many rows that are in the plan itself are written without a Spark job."""
 
@@ -50,6 +52,7 @@ class FrameRows:
     optimize: bool | None = None
     collect_stats: bool = True
     default_compression: str | None = None
+    arrange: Arrange | None = None
 
     @property
     def spark_zone(self) -> str:
@@ -89,7 +92,11 @@ class FrameRows:
         return local_rows(self.frame, self.schema, MOST_LOCAL_ROWS)
 
     def _balanced(self, rows: DataFrame, layout: FileLayout) -> DataFrame:
-        """Optimized writes: rows of one partition in few files of a good size."""
+        """Clustering on write, or optimized writes: rows of one partition in few good files."""
+        if self.arrange is not None:
+            arranged = self.arrange(self.frame, rows, layout)
+            if arranged is not None:
+                return arranged
         asked = layout.properties.optimize_write
         wanted = bool(asked) if self.optimize is None else self.optimize
         if not wanted:

@@ -24,7 +24,7 @@ _NAME = re.compile(rf"\s*{_PART}(?:\s*\.\s*{_PART})*\s*")
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """What the catalog knows. Views have no location; `provider` is the format, in small letters."""
+    """What the catalog knows. `provider` is the format, in small letters; views have none."""
 
     name: str
     kind: str

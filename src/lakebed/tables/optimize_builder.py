@@ -13,7 +13,7 @@ from lakebed.commands.alter.column_names import to_path
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.request import OptimizeRequest
 from lakebed.commands.row_target import RowTarget
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.spec.actions import Add
 
 
@@ -58,6 +58,28 @@ class DeltaOptimizeBuilder:
     def executePurge(self) -> DataFrame:
         """Rewrites the files that have deleted rows (SQL: REORG TABLE ... APPLY (PURGE))."""
         return self._run(replace(self._request, purge=True))
+
+    def executeUpgradeUniform(self, icebergCompatVersion: int) -> DataFrame:
+        """Refused so far (SQL: REORG TABLE ... APPLY (UPGRADE UNIFORM (...))).
+
+        The upgrade ends with a promise to every reader of Iceberg: that each commit of the table
+        has metadata of theirs. Lakebed writes none, and Spark's writer gives the elements of arrays
+        and the entries of maps no ids, which version 2 needs (PROTOCOL: Writer Requirements for
+        IcebergCompatV2).
+        """
+        version = icebergCompatVersion
+        if isinstance(version, bool) or not isinstance(version, int) or version not in (1, 2):
+            raise InvalidArgumentError(
+                f"{version!r} is not a version of Iceberg compatibility that tables can be "
+                "upgraded to",
+                hint="there are 1 and 2",
+            )
+        raise UnsupportedFeatureError(
+            f"Lakebed cannot upgrade tables to icebergCompatV{version}: it writes no Iceberg "
+            "metadata, and files without the field ids that Iceberg goes by; nothing was changed",
+            hint="upgrade the table with delta-spark, which must then also do all further writes; "
+            "Lakebed goes on reading it",
+        )
 
     def _run(self, request: OptimizeRequest) -> DataFrame:
         return optimized_frame(self._target, optimize(self._target, request))

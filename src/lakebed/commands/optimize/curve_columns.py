@@ -27,7 +27,9 @@ from lakebed.spec.schema import (
     DataType,
     DecimalType,
     Path,
+    StructField,
     StructType,
+    find_path,
     render_path,
     resolve,
 )
@@ -54,12 +56,27 @@ class CurveColumn:
         return column.cast(_SPARK_TYPES[self.kind])
 
 
+def find_curve_columns(schema: StructType, paths: Sequence[Path]) -> list[CurveColumn] | None:
+    """As `curve_columns`; None if one of them is not there or has no order."""
+    found = [find_path(schema, path) for path in paths]
+    if not all(each is not None and _has_order(each[1]) for each in found):
+        return None
+    return curve_columns(schema, paths)
+
+
+def same_values(one: CurveColumn, other: CurveColumn) -> bool:
+    """Whether what is equal in two columns is equal on a curve too."""
+    return one.data_type == other.data_type or (
+        one.kind == other.kind and not {one.data_type, other.data_type} & _CONVERTED
+    )
+
+
 def curve_columns(schema: StructType, paths: Sequence[Path]) -> list[CurveColumn]:
     found = []
     for path in paths:
         spelled, field = resolve(schema, path)
         kind = _kind(field.data_type)
-        if kind is None or collations(field):
+        if kind is None or not _has_order(field):
             raise SchemaError(
                 f"rows cannot be arranged by {render_path(path)}, which is {field.data_type}",
                 hint="choose numbers, texts, dates, timestamps or booleans",
@@ -68,12 +85,17 @@ def curve_columns(schema: StructType, paths: Sequence[Path]) -> list[CurveColumn
     return found
 
 
+def _has_order(field: StructField) -> bool:
+    return _kind(field.data_type) is not None and not collations(field)
+
+
 def _kind(data_type: DataType) -> str | None:
     if isinstance(data_type, DecimalType):
         return "double"
     return _KINDS.get(data_type)
 
 
+_CONVERTED = frozenset([DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN, BINARY])
 _SPARK_TYPES = {"long": "long", "double": "double", "text": "string"}
 _LONGS = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN)
 _KINDS: dict[DataType, str] = {

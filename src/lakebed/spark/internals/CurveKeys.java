@@ -16,6 +16,7 @@ final class CurveKeys extends org.apache.spark.sql.execution.BufferedRowIterator
   private final int[] places;
   private final String[] kinds;
   private final Object[] bounds;
+  private final int[] numRanges;
   private final int bits;
   private final boolean isHilbert;
   private final long[] starts;
@@ -30,9 +31,11 @@ final class CurveKeys extends org.apache.spark.sql.execution.BufferedRowIterator
     places = (int[]) references[0];
     kinds = (String[]) references[1];
     bounds = new Object[places.length];
+    numRanges = new int[places.length];
     for (int i = 0; i < places.length; i++) {
       Object given = ((Object[]) references[2])[i];
       bounds[i] = kinds[i].equals("text") ? texts((String[]) given) : given;
+      numRanges[i] = java.lang.reflect.Array.getLength(given) + 2;
     }
     bits = ((Integer) references[3]).intValue();
     isHilbert = ((Boolean) references[4]).booleanValue();
@@ -67,7 +70,7 @@ final class CurveKeys extends org.apache.spark.sql.execution.BufferedRowIterator
   private long key(InternalRow row) {
     int[] x = new int[places.length];
     for (int i = 0; i < places.length; i++) {
-      x[i] = row.isNullAt(places[i]) ? 0 : 1 + range(row, i);
+      x[i] = row.isNullAt(places[i]) ? 0 : ((1 + range(row, i)) << bits) / numRanges[i];
     }
     if (isHilbert) {
       transpose(x);
