@@ -85,6 +85,14 @@ class Marks:
         while not self._file(partition, attempt).exists() and time.monotonic() < deadline:
             time.sleep(0.02)
 
+    def wait_for_files(self, partition: int) -> None:
+        """Until the task has a file and begun another, however busy the machine is."""
+        table, deadline = self.folder.parent / self.name, time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if len(list(table.glob(f"write-*/part-{partition:05}-*.parquet"))) > 1:
+                return
+            time.sleep(0.02)
+
     def _file(self, partition: int, attempt: int) -> Path:
         return self.folder / f"{self.name}-{partition}-{attempt}"
 
@@ -107,7 +115,7 @@ def loses_its_executor(marks: Marks, batches: Batches) -> Batches:
     yield from most
     if partition == 0 and attempt == 0:
         marks.set(partition, attempt)
-        time.sleep(0.5)
+        marks.wait_for_files(partition)
         os.kill(_executor(), signal.SIGKILL)
         time.sleep(PATIENCE)
     yield last

@@ -25,7 +25,6 @@ from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.optimize.request import number
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.log.table_log import TableLog
-from lakebed.spark import failures
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.plane import Plane
 from lakebed.spark.projection import quote
@@ -94,6 +93,9 @@ class ClusteredWrites:
     def _along_curve(
         self, keys: DataFrame, rows: DataFrame, columns: Sequence[CurveColumn], num_files: int
     ) -> DataFrame:
+        # Late, for py4j is no part of a Connect client.
+        from lakebed.spark import failures
+
         kind: Kind = "hilbert" if len(columns) > 1 else "zorder"
         with failures.of_job("the job that looks at the clustering columns"):
             curve, starts = _cut(keys, kind, num_files)
