@@ -25,5 +25,5 @@ def dead_rows(snapshot: Snapshot) -> Finding:
     )
     numbers = {"dead_rows": dead, "rows": records, "share": share, "half_dead_files": mostly}
     severity = graded(share, (0.05, 0.2, 0.5))
-    mend = f"REORG TABLE delta.`{snapshot.store.url}` APPLY (PURGE)"
+    mend = "DeltaTable.forPath(spark, path).optimize().executePurge()"
     return Finding("dead rows", severity, message, mend if severity.rank else None, numbers)

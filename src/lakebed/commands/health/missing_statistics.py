@@ -81,7 +81,10 @@ def _mend(snapshot: Snapshot, gaps: Sequence[_Gap]) -> str:
     """Files that are rewritten get the statistics that the table asks for by then."""
     indexed = indexed_columns(snapshot.schema, snapshot.properties, snapshot.partition_columns)
     outside = [gap.path for gap in gaps if find_path(indexed, gap.path) is None]
-    rewrite = "rewrite the files: DeltaTable.forPath(spark, path).optimize()"
+    by = render_path(gaps[0].path)
+    rewrite = (
+        f"rewrite the files: DeltaTable.forPath(spark, path).optimize().executeZOrderBy({by!r})"
+    )
     if not outside:
         return rewrite
     before = [path for path, _ in leaves(indexed)]
