@@ -133,10 +133,8 @@ class PartitionValueError(LakebedError):
     code = "PARTITION_VALUE"
 
 
-class PredicateError(LakebedError):
-    """A SQL predicate cannot be parsed, resolved or typed. `position` is an offset in `sql`."""
-
-    code = "PREDICATE"
+class SqlTextError(LakebedError):
+    """Something is wrong at a place in a SQL text. `position` is an offset in `sql`."""
 
     def __init__(
         self,
@@ -151,6 +149,18 @@ class PredicateError(LakebedError):
         if sql is not None and position is not None:
             message = f"{message}\n{_excerpt(sql, position)}"
         super().__init__(message, hint=hint)
+
+
+class PredicateError(SqlTextError):
+    """A SQL predicate cannot be parsed, resolved or typed."""
+
+    code = "PREDICATE"
+
+
+class SqlError(SqlTextError):
+    """A SQL statement cannot be parsed, or names what is not there."""
+
+    code = "SQL"
 
 
 def _excerpt(sql: str, position: int) -> str:

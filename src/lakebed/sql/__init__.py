@@ -1,0 +1,1 @@
+"""The SQL front end: statements about Delta tables."""

@@ -1,0 +1,1 @@
+"""What each kind of statement looks like: text to statements."""
