@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,78 @@ CLASSES = [
     "IdentityGenerator",
 ]
 
+# Names in their order; those with a question mark can be left out, and `*` takes any number.
+METHODS = {
+    "DeltaTable": {
+        "addFeatureSupport": "featureName",
+        "alias": "aliasName",
+        "clone": "target isShallow? replace? properties?",
+        "cloneAtTimestamp": "timestamp target isShallow? replace? properties?",
+        "cloneAtVersion": "version target isShallow? replace? properties?",
+        "convertToDelta": "sparkSession identifier partitionSchema?",
+        "create": "sparkSession?",
+        "createIfNotExists": "sparkSession?",
+        "createOrReplace": "sparkSession?",
+        "delete": "condition?",
+        "detail": "",
+        "dropFeatureSupport": "featureName truncateHistory?",
+        "forName": "sparkSession tableOrViewName",
+        "forPath": "sparkSession path hadoopConf?",
+        "generate": "mode",
+        "history": "limit?",
+        "isDeltaTable": "sparkSession identifier",
+        "merge": "source condition",
+        "optimize": "",
+        "replace": "sparkSession?",
+        "restoreToTimestamp": "timestamp",
+        "restoreToVersion": "version",
+        "toDF": "",
+        "update": "condition? set?",
+        "upgradeTableProtocol": "readerVersion writerVersion",
+        "vacuum": "retentionHours?",
+    },
+    "DeltaTableBuilder": {
+        "addColumn": (
+            "colName dataType nullable? generatedAlwaysAs? generatedByDefaultAs? comment?"
+        ),
+        "addColumns": "cols",
+        "clusterBy": "*cols",
+        "comment": "comment",
+        "execute": "",
+        "location": "location",
+        "partitionedBy": "*cols",
+        "property": "key value",
+        "tableName": "identifier",
+    },
+    "DeltaOptimizeBuilder": {
+        "executeCompaction": "",
+        "executeZOrderBy": "*cols",
+        "where": "partitionFilter",
+    },
+    "DeltaMergeBuilder": {
+        "execute": "",
+        "whenMatchedDelete": "condition?",
+        "whenMatchedUpdate": "condition? set?",
+        "whenMatchedUpdateAll": "condition?",
+        "whenNotMatchedBySourceDelete": "condition?",
+        "whenNotMatchedBySourceUpdate": "condition? set?",
+        "whenNotMatchedInsert": "condition? values?",
+        "whenNotMatchedInsertAll": "condition?",
+        "withSchemaEvolution": "",
+    },
+    "IdentityGenerator": {"__init__": "start? step?"},
+}
+ON_THE_CLASS = {
+    "convertToDelta",
+    "create",
+    "createIfNotExists",
+    "createOrReplace",
+    "forName",
+    "forPath",
+    "isDeltaTable",
+    "replace",
+}
+
 
 def test_every_exception_of_delta_is_there_and_a_conflict() -> None:
     assert sorted(lakebed.exceptions.__all__) == EXCEPTIONS
@@ -49,6 +122,34 @@ def test_every_exception_of_delta_is_there_and_a_conflict() -> None:
 def test_every_class_of_delta_is_there(name: str) -> None:
     assert getattr(lakebed.tables, name).__doc__
     assert name in lakebed.tables.__all__
+
+
+def test_the_list_of_methods_has_every_class() -> None:
+    assert sorted(METHODS) == CLASSES
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(owner, name) for owner in METHODS for name in METHODS[owner]]
+)
+def test_methods_take_the_arguments_of_delta(owner: str, name: str) -> None:
+    """Lakebed's own arguments come after them and can be left out."""
+    found = getattr(getattr(lakebed.tables, owner), name)
+    given = list(inspect.signature(found).parameters.values())
+    if inspect.ismethod(found):
+        assert name in ON_THE_CLASS
+    else:
+        assert name not in ON_THE_CLASS
+        assert given.pop(0).name == "self"
+    wanted = METHODS[owner][name].split()
+    assert [shown(each) for each in given[: len(wanted)]] == wanted
+    assert all(each.default is not each.empty for each in given[len(wanted) :])
+
+
+def shown(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    assert parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    return parameter.name if parameter.default is parameter.empty else f"{parameter.name}?"
 
 
 def test_other_names_are_not() -> None:

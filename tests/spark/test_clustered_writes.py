@@ -17,7 +17,7 @@ from written_tables import settings
 
 import lakebed
 from lakebed.commands.optimize.clustered_writes import MIN_SIZE, MODE
-from lakebed.errors import ConstraintViolationError, InvalidArgumentError
+from lakebed.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.internals.plan_costs import estimated_bytes, is_cheap
 
 ROWS = 4000
@@ -109,6 +109,20 @@ def test_the_files_are_in_no_cube_and_optimize_takes_them(
     assert done["metrics"]["numFilesRemoved"] == len(written)
     assert ids(path) == list(range(ROWS))
     assert all(add["clusteringProvider"] == "liquid" for add in adds(path))
+
+
+@pytest.mark.usefixtures("small")
+def test_the_first_write_makes_a_clustered_table(source: DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    writer = source.write.format("delta").clusterBy("X", "y").options(**SMALL_FILES)
+    writer.save(str(path))
+    assert lakebed.open(path).clustering_columns == ("x", "y")
+    assert ids(path) == list(range(ROWS))
+    assert hit(path, "x", 1234) < 0.7
+    assert hit(path, "y", 2345) < 0.7
+    with pytest.raises(SchemaMismatchError, match="clustered by x, y, not by y"):
+        source.write.format("delta").clusterBy("y").mode("append").save(str(path))
+    assert lakebed.open(path).version == 0
 
 
 def test_small_writes_and_those_of_other_tables_stay_as_they_come(

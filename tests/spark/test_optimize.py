@@ -191,6 +191,37 @@ def test_purge_rewrites_only_files_with_deleted_rows(spark: SparkSession, tmp_pa
     assert metrics(table.optimize().executePurge())["numFilesRemoved"] == 0
 
 
+def test_purge_takes_what_dropped_columns_left_in_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """By name and by id, inside structs too; files without them stay as they are."""
+    for mode in ("name", "id"):
+        path = tmp_path / mode
+        spark.sql(
+            "SELECT id, 'secret' AS gone, array(named_struct('a', id, 'b', 'secret')) AS s "
+            "FROM range(3)"
+        ).write.format("delta").option("delta.columnMapping.mode", mode).option(
+            "delta.enableRowTracking", "true"
+        ).save(str(path))
+        table = lakebed.DeltaTable.forPath(spark, str(path))
+        table.dropColumns("gone", "s.element.b")
+        spark.sql("SELECT 9L AS id, array(named_struct('a', 9L)) AS s").write.format("delta").mode(
+            "append"
+        ).save(str(path))
+        before = deltalake_rows(path)
+        done = metrics(table.optimize().executePurge())
+        assert done["numFilesRemoved"] == lakebed.open(path, version=0).num_files
+        assert deltalake_rows(path) == before
+        for name in files(path)["path"].to_pylist():
+            assert b"secret" not in (path / name).read_bytes()
+        assert metrics(table.optimize().executePurge())["numFilesRemoved"] == 0
+
+
+def deltalake_rows(path: Path) -> list[str]:
+    query = QueryBuilder().register("t", deltalake.DeltaTable(str(path)))
+    return sorted(map(str, pa.table(query.execute("SELECT * FROM t").read_all()).to_pylist()))
+
+
 def test_others_may_write_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

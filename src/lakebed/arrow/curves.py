@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Kind = Literal["zorder", "hilbert"]
-_MOST_KEY_BITS = 62
+MOST_KEY_BITS = 62
 _MOST_BITS = 10
 """Of a coordinate: a thousand ranges."""
 
@@ -65,7 +65,7 @@ class Curve:
 
 
 def bits_of(num_columns: int) -> int:
-    return max(1, min(_MOST_BITS, _MOST_KEY_BITS // num_columns))
+    return max(1, min(_MOST_BITS, MOST_KEY_BITS // num_columns))
 
 
 def quantiles(values: pa.ChunkedArray | pa.Array, most: int) -> list[Any]:

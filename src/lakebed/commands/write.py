@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from lakebed.arrow.write import HANDLED_FEATURES, FileLayout, Written
 from lakebed.commands.rows import Rows
+from lakebed.commands.write_clustering import clustered_target, clustering_actions
 from lakebed.commands.write_options import SPARK_MODES, WriteOptions
 from lakebed.commands.write_replace import Replaced, Replacing
 from lakebed.commands.write_target import Target, changed_table, new_table
@@ -100,8 +101,10 @@ class _Write:
 
     def _target(self) -> Target:
         if self._snapshot is None:
-            return new_table(self._rows.schema, self._options)
-        return changed_table(self._snapshot, self._rows.schema, self._options)
+            target = new_table(self._rows.schema, self._options)
+        else:
+            target = changed_table(self._snapshot, self._rows.schema, self._options)
+        return clustered_target(self._snapshot, target, self._options)
 
     def _rule(self) -> str | None:
         return self._options.replace_where if self._options.check_replaced else None
@@ -110,6 +113,8 @@ class _Write:
         options = self._options
         partitions = list(options.partition_by or ())
         parameters: dict[str, Any] = {"mode": SPARK_MODES[options.mode], "partitionBy": partitions}
+        if options.cluster_by:
+            parameters["clusterBy"] = list(options.cluster_by)
         if options.replace_where is not None:
             parameters["predicate"] = options.replace_where
         if options.replaces_partitions:
@@ -150,6 +155,7 @@ class _Write:
             actions.append(target.protocol)
         if snapshot is None or target.metadata != snapshot.metadata:
             actions.append(target.metadata)
+        actions += clustering_actions(snapshot, target, self._options)
         if self._options.txn is not None:
             app_id, version = self._options.txn
             actions.append(Txn(app_id, version, last_updated=int(time.time() * 1000)))

@@ -27,6 +27,7 @@ class WriteKeywords(TypedDict, total=False):
 
     mode: Mode
     partition_by: str | Sequence[str] | None
+    cluster_by: str | Sequence[str] | None
     merge_schema: bool
     overwrite_schema: bool
     properties: Mapping[str, str]
@@ -55,6 +56,7 @@ class WriteOptions:
     max_rows_per_file: int | None = None
     replace_where: str | None = None
     partition_overwrite: PartitionOverwrite = "static"
+    cluster_by: tuple[str, ...] | None = None
     check_replaced: bool = True
     replace_data_columns: bool = True
     default_properties: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +65,10 @@ class WriteOptions:
     def __post_init__(self) -> None:
         _check_mode(self)
         _check_replacement(self)
-        _check_partition_by(self.partition_by)
+        _check_names("partition_by", self.partition_by)
+        _check_names("cluster_by", self.cluster_by)
+        if self.partition_by and self.cluster_by:
+            raise InvalidArgumentError("give partition_by or cluster_by, not both")
         _check_txn(self.txn)
         limit = self.max_rows_per_file
         if limit is not None and (not _is_whole(limit) or limit < 1):
@@ -94,13 +99,11 @@ class WriteOptions:
                     f"there is no option {name!r}",
                     hint=f"did you mean {near[0]!r}?" if near else f"options: {sorted(known)}",
                 )
-        columns: Any = keywords.get("partition_by")
-        rest = {name: value for name, value in keywords.items() if name != "partition_by"}
-        partitions = (columns,) if isinstance(columns, str) else columns
-        return cls(
-            partition_by=tuple(partitions) if isinstance(partitions, Sequence) else partitions,
-            **rest,  # type: ignore[arg-type]
-        )
+        given: dict[str, Any] = dict(keywords)
+        for name in ("partition_by", "cluster_by"):
+            if name in given:
+                given[name] = _as_names(given[name])
+        return cls(**given)
 
 
 # What only a session of Spark asks for.
@@ -149,12 +152,19 @@ def _check_replacement(options: WriteOptions) -> None:
         )
 
 
-def _check_partition_by(columns: Any) -> None:
+def _as_names(columns: Any) -> Any:
+    """One name alone stands for a list of it; what is neither is refused later."""
+    if isinstance(columns, str):
+        return (columns,)
+    return tuple(columns) if isinstance(columns, Sequence) else columns
+
+
+def _check_names(keyword: str, columns: Any) -> None:
     if columns is None:
         return
     if not isinstance(columns, tuple) or not all(isinstance(name, str) for name in columns):
         raise InvalidArgumentError(
-            f"partition_by={columns!r} is not a list of column names",
+            f"{keyword}={columns!r} is not a list of column names",
             hint="give a column name, or a list of them",
         )
 

@@ -22,6 +22,7 @@ class WriteRequest:
     format: str | None = None
     mode: str = "errorifexists"
     partition_by: tuple[str, ...] | None = None
+    cluster_by: tuple[str, ...] | None = None
     refused: str | None = None
     _options: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -61,6 +62,7 @@ class WriteRequest:
         return WriteOptions(
             mode=mode,
             partition_by=self.partition_by,
+            cluster_by=self.cluster_by,
             # delta-spark takes both too: what replaces the schema has nothing left to merge.
             merge_schema=merges and not (overwrite_schema and overwrites),
             overwrite_schema=overwrite_schema and overwrites,
@@ -94,7 +96,7 @@ class WriteRequest:
         if self.refused is not None:
             raise UnsupportedFeatureError(
                 f"{self.refused} is not supported when a Delta table is written",
-                hint="leave it out; partitionBy divides a table by columns",
+                hint="leave it out; partitionBy divides a table by columns, clusterBy arranges it",
             )
 
     def _flag(self, key: str, default: bool) -> bool:

@@ -67,7 +67,7 @@ def writer_class(base: type[Any]) -> type[Any]:
             return super().sortBy(*arguments)
 
         def clusterBy(self, *cols: Columns) -> Any:
-            self._request.refused = "clusterBy"
+            self._request.cluster_by = _names(cols)
             return super().clusterBy(*cols)
 
         def save(
@@ -113,7 +113,7 @@ def _save(frame: DataFrame, request: WriteRequest, path: Any) -> None:
         request.optimize(settings),
         settings.flag(names.COLLECT_STATS, True),
         settings.text(names.COMPRESSION),
-        ClusteredWrites(log, plane, settings.values).arranged,
+        ClusteredWrites(log, plane, settings.values, options.cluster_by).arranged,
     )
     written = write_table(log, rows, options)
     auto_compact(RowTarget(session, log, plane), written)

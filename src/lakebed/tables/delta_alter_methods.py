@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from lakebed.commands.alter.add_columns import NewColumns, add_columns
+from lakebed.commands.alter.alter_column import alter_column
 from lakebed.commands.alter.change import AlterTarget
+from lakebed.commands.alter.clustering_columns import cluster_by
+from lakebed.commands.alter.column_names import ColumnName
 from lakebed.commands.alter.constraint_rows_on_spark import CountOnSpark
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint
+from lakebed.commands.alter.drop_columns import drop_columns
 from lakebed.commands.alter.drop_feature import drop_feature
+from lakebed.commands.alter.properties import set_comment, set_properties, unset_properties
 from lakebed.commands.alter.protocol import add_feature, upgrade_protocol
+from lakebed.commands.alter.rename_column import rename_column
 from lakebed.commands.create import Mode
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError
@@ -76,6 +83,63 @@ class DeltaAlterMethods:
         """
         chosen = False if truncateHistory is None else truncateHistory
         drop_feature(self._alter(), featureName, truncate_history=chosen)
+
+    # --- Lakebed's own: what delta-spark leaves to SQL --------------------------------------------
+
+    def setProperties(self, properties: Mapping[str, str]) -> None:
+        """Set table properties. Those that turn on a feature upgrade the table's protocol."""
+        set_properties(self._alter(), properties)
+
+    def unsetProperties(self, *keys: str, ifExists: bool = False) -> None:
+        """Take table properties away."""
+        unset_properties(self._alter(), keys, if_exists=ifExists)
+
+    def setComment(self, comment: str | None) -> None:
+        """Set the comment of the table, or take it away."""
+        set_comment(self._alter(), comment)
+
+    def addColumns(
+        self, columns: NewColumns, *, first: bool = False, after: str | None = None
+    ) -> None:
+        """Add columns: a mapping of names to types, or a schema. They are null in all rows."""
+        add_columns(self._alter(), columns, first=first, after=after)
+
+    def renameColumn(self, name: ColumnName, newName: str) -> None:
+        """Give a column another name. The table needs column mapping."""
+        rename_column(self._alter(), name, newName)
+
+    def dropColumns(self, *names: ColumnName) -> None:
+        """Drop columns. The table needs column mapping."""
+        drop_columns(self._alter(), names)
+
+    def alterColumn(
+        self,
+        name: ColumnName,
+        *,
+        type: Any = None,
+        nullable: bool | None = None,
+        comment: str | None = None,
+        default: str | None = None,
+        dropDefault: bool = False,
+        first: bool = False,
+        after: str | None = None,
+    ) -> None:
+        """Change a column: a wider type, nulls allowed, a comment, a default, another place."""
+        alter_column(
+            self._alter(),
+            name,
+            type=type,
+            nullable=nullable,
+            comment=comment,
+            default=default,
+            drop_default=dropDefault,
+            first=first,
+            after=after,
+        )
+
+    def clusterBy(self, columns: str | Sequence[ColumnName] | None) -> None:
+        """Choose the columns by which OPTIMIZE brings rows together; None for no columns."""
+        cluster_by(self._alter(), columns)
 
     def addConstraint(self, name: str, condition: str) -> None:
         """Every row must meet a SQL condition from now on; all that are there must already."""

@@ -332,10 +332,11 @@ def write(
 ) -> Table:
     """Create a table, append to it or overwrite it with Arrow data; the table after the write.
 
-    Options: mode ("append", "overwrite", "error", "ignore"), partition_by, merge_schema,
-    overwrite_schema, properties, name, description, user_metadata, txn=(app_id, version) for
-    idempotent writes, max_rows_per_file, replace_where (a SQL predicate: an overwrite replaces only
-    rows for which it is true), partition_overwrite="dynamic" (only partitions with new rows).
+    Options: mode ("append", "overwrite", "error", "ignore"), partition_by, cluster_by (of a new
+    table: the columns by which OPTIMIZE arranges it), merge_schema, overwrite_schema, properties,
+    name, description, user_metadata, txn=(app_id, version) for idempotent writes,
+    max_rows_per_file, replace_where (a SQL predicate: an overwrite replaces only rows for which it
+    is true), partition_overwrite="dynamic" (only partitions with new rows).
     """
     log = TableLog(open_store(path, storage_options))
     chosen = WriteOptions.of(options)

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.curves import Curve, Kind, quantiles
 from lakebed.arrow.write import FileLayout
-from lakebed.commands.alter.clustering_columns import clustering_columns
+from lakebed.commands.alter.clustering_columns import clustering_columns, to_paths
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.optimize.request import number
@@ -46,6 +46,8 @@ class ClusteredWrites:
     log: TableLog
     plane: Plane
     settings: Mapping[str, str]
+    asked: Sequence[str] | None = None
+    """The columns that the write itself names: of a table that it creates, for example."""
 
     def arranged(self, source: DataFrame, rows: DataFrame, layout: FileLayout) -> DataFrame | None:
         """The rows in other tasks; None if they are to stay as they are.
@@ -84,6 +86,8 @@ class ClusteredWrites:
 
     def _columns(self, layout: FileLayout) -> list[CurveColumn]:
         """Those of the newest version; on another the same rows are in other files, no more."""
+        if self.asked is not None:
+            return find_curve_columns(layout.schema, to_paths(self.asked)) or []
         try:
             paths = clustering_columns(self.log.snapshot()) or ()
         except TableNotFoundError:

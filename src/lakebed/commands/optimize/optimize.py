@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from lakebed.arrow.curves import Kind
+from lakebed.arrow.curves import MOST_KEY_BITS, Kind
 from lakebed.arrow.write import HANDLED_FEATURES
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.optimize import bins as files
@@ -22,6 +22,7 @@ from lakebed.commands.optimize.arrangement import Writer, is_shuffled
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.cubes import in_cube, to_cluster
 from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
+from lakebed.commands.optimize.dropped_columns import with_dropped_columns
 from lakebed.commands.optimize.progress import progress
 from lakebed.commands.optimize.request import OptimizeRequest
 from lakebed.commands.row_target import RowTarget
@@ -134,7 +135,8 @@ class _Optimize:
                     "it would not help a query",
                     hint="name it in delta.dataSkippingStatsColumns, or move it among the first",
                 )
-        return columns
+        # A key has so many bits; columns after that would not get one.
+        return columns[:MOST_KEY_BITS]
 
     # --- what to do ---
 
@@ -148,7 +150,7 @@ class _Optimize:
         adds = self._adds(snapshot)
         self._done.num_considered = len(adds)
         if request.purge:
-            return files.packed(files.with_deleted_rows(adds), request.sizes.max_file)
+            return files.packed(_to_purge(snapshot, adds), request.sizes.max_file)
         if self._clustering:
             return self._cube(adds)
         if self._columns:
@@ -250,6 +252,14 @@ class _Optimize:
         if self._clustering:
             parameters["isFull"] = request.full
         return Operation("OPTIMIZE", parameters, changes_data=False)
+
+
+def _to_purge(snapshot: Snapshot, adds: Sequence[Add]) -> list[Add]:
+    """Files with deleted rows, and those that still have what DROP COLUMN took from the table."""
+    deleted = files.with_deleted_rows(adds)
+    known = {add.path for add in deleted}
+    rest = [add for add in adds if add.path not in known]
+    return [*deleted, *with_dropped_columns(snapshot, rest)]
 
 
 def _key(add: Add) -> tuple[str, str | None]:

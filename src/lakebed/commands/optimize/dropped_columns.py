@@ -1,0 +1,89 @@
+"""Files that still have columns which the table has no more: a purge writes them anew.
+
+DROP COLUMN changes the log alone (PROTOCOL: Column Mapping); what was in the column stays in the
+files. Only their footers say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebed.arrow.file_columns import physical_names
+from lakebed.errors import DataFileError, StorageError
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Add
+from lakebed.spec.column_mapping import mapping_mode, physical_schema
+from lakebed.spec.schema import ArrayType, DataType, MapType, StructType
+
+_THREADS = 16
+
+
+def with_dropped_columns(snapshot: Snapshot, adds: Sequence[Add]) -> list[Add]:
+    """Those of the files that have a column or a field of a struct which the schema has not."""
+    mode = mapping_mode(snapshot.metadata.configuration)
+    known = _children(physical_schema(snapshot.schema, mode))
+    # Ids of rows are in columns that no schema has (PROTOCOL: Row Tracking).
+    properties = snapshot.properties
+    for name in (
+        properties.materialized_row_id_column,
+        properties.materialized_row_commit_version_column,
+    ):
+        if name is not None:
+            known[name.lower()] = None
+
+    def has_more(add: Add) -> bool:
+        fields = physical_names(_footer(snapshot, add.path), snapshot.schema, mode)
+        return any(_is_extra(field, known) for field in fields)
+
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
+        found = list(pool.map(has_more, adds))
+    return [add for add, more in zip(adds, found, strict=True) if more]
+
+
+def _footer(snapshot: Snapshot, path: str) -> pa.Schema:
+    store, name = snapshot.store.resolve(path)
+    try:
+        with store.open_input(name) as file:
+            return pq.read_schema(file)
+    except StorageError as error:
+        raise DataFileError(
+            f"cannot be opened: {error.message}",
+            file=path,
+            hint="health() and history(readable=True) say what else is missing",
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise DataFileError(f"is not a Parquet file: {error}", file=path) from error
+
+
+def _is_extra(field: pa.Field, known: Mapping[str, DataType | None]) -> bool:
+    name = field.name.lower()
+    return name not in known or _has_extra(field.type, known[name])
+
+
+def _has_extra(stored: pa.DataType, wanted: DataType | None) -> bool:
+    if pa.types.is_struct(stored) and isinstance(wanted, StructType):
+        known = _children(wanted)
+        return any(_is_extra(field, known) for field in _fields(stored))
+    if _is_list(stored) and isinstance(wanted, ArrayType):
+        return _has_extra(stored.value_type, wanted.element_type)
+    if pa.types.is_map(stored) and isinstance(wanted, MapType):
+        return _has_extra(stored.key_type, wanted.key_type) or _has_extra(
+            stored.item_type, wanted.value_type
+        )
+    return False
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _fields(kind: pa.DataType) -> Iterable[pa.Field]:
+    return (kind.field(place) for place in range(kind.num_fields))
+
+
+def _children(schema: StructType) -> dict[str, DataType | None]:
+    return {field.name.lower(): field.data_type for field in schema.fields}
