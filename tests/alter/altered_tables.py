@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,17 @@ def by_deltalake(path: Path) -> list[dict[str, Any]]:
 
 
 def by_duckdb(path: Path) -> list[dict[str, Any]]:
+    found = _duckdb().execute(f"select * from delta_scan('{path}')").to_arrow_table()
+    return found.to_pylist()
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
     folder = Path(duckdb_extension_delta.__file__).parent / "extensions"
     extension = folder / f"v{duckdb.__version__}" / "delta.duckdb_extension"
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        connection.execute(f"load '{extension}'")
-        found = connection.execute(f"select * from delta_scan('{path}')").to_arrow_table()
-    return found.to_pylist()
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    connection.execute(f"load '{extension}'")
+    return connection
 
 
 def ordered(rows: list[dict[str, Any]]) -> list[str]:

@@ -1,163 +1,28 @@
-"""Killed at each write to the store: the table is as before or after, and the next run finishes."""
+"""Every kind of change, killed at each write to the store and beside a writer that appends.
+
+The table is as before or as after, for Lakebed and for DuckDB, and the next run finishes the work.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
+from alter_commands import COMMANDS, NEW, ROWS, Command, Row
 from altered_tables import by_duckdb, ordered, target
 
 import lakebed
 from faults import Fault, FaultStore
-from lakebed.commands.alter.add_columns import add_columns
-from lakebed.commands.alter.change import AlterTarget
-from lakebed.commands.alter.clustering_columns import cluster_by
-from lakebed.commands.alter.constraints import add_constraint
-from lakebed.commands.alter.drop_columns import drop_columns
-from lakebed.commands.alter.drop_feature import drop_feature
 from lakebed.commands.alter.properties import set_properties
-from lakebed.commands.alter.rename_column import rename_column
-from lakebed.commands.create import TableDefinition, create_table
-from lakebed.errors import LakebedError
-from lakebed.formats.deletion_vectors import RowIndexSet
-from lakebed.formats.file_actions import adds_from_table
-from lakebed.spec.features import supported_features
-from lakebed.spec.schema import LONG, StructField, StructType
-from lakebed.storage import open_store
-from lakebed.transaction import Operation, Transaction
-
-ROWS = pa.table({"id": pa.array([1, 2, 3], "int32"), "v": ["a", "b", "c"]})
-NAMES = {"delta.columnMapping.mode": "name"}
-NEW = TableDefinition(StructType((StructField("id", LONG),)))
+from lakebed.commands.create import create_table
+from lakebed.errors import ConflictError, LakebedError
+from lakebed.storage import Store, open_store
 
 
 class Killed(BaseException):
     """What no code of the program catches."""
-
-
-class Command:
-    def __init__(
-        self,
-        run: Callable[[AlterTarget], Any],
-        done: Callable[[lakebed.Table], bool],
-        properties: dict[str, str] | None = None,
-        prepare: Callable[[Path], Any] = lambda _: None,
-    ) -> None:
-        self.run, self.done, self.properties = run, done, properties or {}
-        self.prepare = prepare
-
-
-COMMANDS = {
-    "set properties": Command(
-        lambda t: set_properties(t, {"a": "1"}), lambda t: t.properties.get("a") == "1"
-    ),
-    "row tracking": Command(
-        lambda t: set_properties(t, {"delta.enableRowTracking": "true"}),
-        lambda t: "delta.enableRowTracking" in t.properties,
-    ),
-    "add columns": Command(
-        lambda t: add_columns(t, {"n": "int"}) if "n" not in t.log.snapshot().schema else None,
-        lambda t: "n" in t.schema,
-    ),
-    "rename": Command(
-        lambda t: rename_column(t, "v", "w") if "v" in t.log.snapshot().schema else None,
-        lambda t: "w" in t.schema,
-        NAMES,
-    ),
-    "drop columns": Command(
-        lambda t: drop_columns(t, ["v"]) if "v" in t.log.snapshot().schema else None,
-        lambda t: "v" not in t.schema,
-        NAMES,
-    ),
-    "constraint": Command(
-        lambda t: (
-            None if t.log.snapshot().properties.constraints else add_constraint(t, "c", "id > 0")
-        ),
-        lambda t: "delta.constraints.c" in t.properties,
-    ),
-    "cluster by": Command(lambda t: cluster_by(t, "id"), lambda t: t.clustering_columns == ("id",)),
-    "drop mapping": Command(
-        lambda t: drop_feature(t, "columnMapping") if _has(t, "columnMapping") else None,
-        lambda t: "columnMapping" not in supported_features(t.protocol),
-        NAMES,
-    ),
-    "drop vectors": Command(
-        lambda t: drop_feature(t, "deletionVectors") if _has(t, "deletionVectors") else None,
-        lambda t: "deletionVectors" not in supported_features(t.protocol),
-        {"delta.enableDeletionVectors": "true"},
-        lambda path: _delete_by_vector(path),
-    ),
-    "drop widening": Command(
-        lambda t: drop_feature(t, "typeWidening") if _has(t, "typeWidening") else None,
-        lambda t: "typeWidening" not in supported_features(t.protocol),
-        {"delta.enableTypeWidening": "true"},
-        lambda path: lakebed.open(path).alter_column("id", type="bigint"),
-    ),
-    "drop row tracking": Command(
-        lambda t: drop_feature(t, "rowTracking") if _has(t, "rowTracking") else None,
-        lambda t: "rowTracking" not in supported_features(t.protocol),
-        {"delta.enableRowTracking": "true"},
-    ),
-    "replace": Command(
-        lambda t: create_table(t, NEW, "create_or_replace"), lambda t: t.schema.names == ("id",)
-    ),
-}
-
-
-def _delete_by_vector(path: Path) -> None:
-    """A file with one row too many comes, and the row goes by a vector."""
-    lakebed.write(
-        path, pa.table({"id": pa.array([1, 1], "int32"), "v": ["a", "a"]}), mode="overwrite"
-    )
-    snapshot = lakebed.open(path).snapshot
-    transaction = Transaction(snapshot, operation=Operation("DELETE"))
-    transaction.mark_rows(adds_from_table(snapshot.files())[0], RowIndexSet.from_indexes([1]))
-    transaction.commit().unwrap()
-    lakebed.write(path, ROWS.slice(1))
-
-
-def _has(table: AlterTarget, feature: str) -> bool:
-    return feature in supported_features(table.log.snapshot().protocol)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_that_is_killed_leaves_a_whole_table_and_can_be_finished(
-    tmp_path: Path, name: str
-) -> None:
-    """To be killed after a write is to be killed before the next one."""
-    command = COMMANDS[name]
-    origin = tmp_path / "origin"
-    lakebed.write(origin, ROWS.slice(0, 1), properties=command.properties)
-    lakebed.write(origin, ROWS.slice(1))
-    command.prepare(origin)
-    count = _writes(tmp_path, origin, command)
-    assert count >= 1
-    for number in range(1, count + 1):
-        path = tmp_path / f"killed-{number}"
-        shutil.copytree(origin, path)
-        with pytest.raises(Killed):
-            command.run(target(path, _killed_at(path, number)))
-        whole = lakebed.open(path)
-        # Replacing a table is what takes its rows away, and dropping a column its values.
-        if not command.done(whole) or name not in ("replace", "drop columns", "rename"):
-            _check_rows(path)
-        command.run(target(path))
-        assert command.done(lakebed.open(path)), number
-        if name not in ("replace", "drop columns", "rename"):
-            _check_rows(path)
-
-
-def _check_rows(path: Path) -> None:
-    wanted = ordered(ROWS.to_pylist())
-    for rows in (
-        lakebed.open(path).to_arrow(["id", "v"]).to_pylist(),
-        [{"id": row["id"], "v": row["v"]} for row in by_duckdb(path)],
-    ):
-        assert ordered(rows) == wanted
 
 
 class _WriteFaults(FaultStore):
@@ -169,16 +34,107 @@ class _WriteFaults(FaultStore):
         return super()._record(method, path)
 
 
-def _killed_at(path: Path, number: int) -> FaultStore:
-    return _WriteFaults(open_store(str(path)), Fault(None, number, "before", Killed()))
+class _Meanwhile(FaultStore):
+    """Somebody else commits just before the `number`-th commit to the table."""
+
+    def __init__(self, inner: Store, number: int, act: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self.number, self.act = number, act
+        self.commits = 0
+
+    def _record(self, method: str, path: str) -> Fault | None:
+        if method == "put_if_absent" and path.endswith(".json") and "/_" not in path:
+            self.commits += 1
+            if self.commits == self.number:
+                self.act()
+        return super()._record(method, path)
 
 
-def _writes(folder: Path, origin: Path, command: Command) -> int:
-    path = folder / "counted"
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_is_killed_leaves_a_whole_table_and_can_be_finished(
+    tmp_path: Path, name: str
+) -> None:
+    """To be killed after a write is to be killed before the next one."""
+    command = COMMANDS[name]
+    origin = tmp_path / "origin"
+    command.make(origin)
+    before = _seen_by_all(origin)
+    assert ordered(before) == ordered(ROWS.to_pylist())
+    assert not command.done(lakebed.open(origin))
+    after = command.rows_after(before)
+    count = _writes(tmp_path, origin, command, after)
+    assert count >= 1
+    for number in range(1, count + 1):
+        path = _copy(origin, tmp_path / f"killed-{number}")
+        store = _WriteFaults(open_store(str(path)), Fault(None, number, "before", Killed()))
+        with pytest.raises(Killed):
+            command.run(target(path, store))
+        done = command.done(lakebed.open(path))
+        assert ordered(_seen_by_all(path)) == ordered(after if done else before)
+        command.finish(path, target(path))
+        assert command.done(lakebed.open(path)), number
+        assert ordered(_seen_by_all(path)) == ordered(after)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_rows_that_another_writer_appends_meanwhile_are_neither_lost_nor_doubled(
+    tmp_path: Path, name: str
+) -> None:
+    """Both hold, or the command gives way to the rows, changes nothing, and can be repeated."""
+    command = COMMANDS[name]
+    origin = tmp_path / "origin"
+    command.make(origin)
+    number = 1
+    while True:
+        path = _copy(origin, tmp_path / f"meanwhile-{number}")
+        more = lakebed.open(path).to_arrow().slice(0, 1)
+        before = [*_seen_by_all(path), *more.to_pylist()]
+        store = _Meanwhile(open_store(str(path)), number, lambda: lakebed.write(path, more))  # noqa: B023
+        try:
+            command.run(target(path, store))
+        except ConflictError:
+            assert not command.done(lakebed.open(path))
+            assert ordered(_seen_by_all(path)) == ordered(before)
+        if store.commits < number:
+            break
+        command.finish(path, target(path))
+        assert command.done(lakebed.open(path))
+        assert ordered(_seen_by_all(path)) == ordered(command.rows_after(before))
+        number += 1
+    assert number > 1
+
+
+def test_a_creation_that_is_killed_leaves_a_table_or_none(tmp_path: Path) -> None:
+    counted = _WriteFaults(open_store(str(tmp_path / "counted")))
+    create_table(target(tmp_path / "counted", counted), NEW, "create")
+    assert counted.calls
+    for number in range(1, len(counted.calls) + 1):
+        path = tmp_path / f"killed-{number}"
+        store = _WriteFaults(open_store(str(path)), Fault(None, number, "before", Killed()))
+        with pytest.raises(Killed):
+            create_table(target(path, store), NEW, "create")
+        create_table(target(path), NEW, "create_if_not_exists")
+        assert (lakebed.open(path).version, _seen_by_all(path)) == (0, [])
+
+
+def _copy(origin: Path, path: Path) -> Path:
+    """With the times of the files, by which a log is cleaned up."""
     shutil.copytree(origin, path)
+    return path
+
+
+def _seen_by_all(path: Path) -> list[Row]:
+    rows = lakebed.open(path).to_arrow().to_pylist()
+    assert ordered(rows) == ordered(by_duckdb(path))
+    return rows
+
+
+def _writes(folder: Path, origin: Path, command: Command, after: list[Row]) -> int:
+    path = _copy(origin, folder / "counted")
     store = _WriteFaults(open_store(str(path)))
     command.run(target(path, store))
     assert command.done(lakebed.open(path))
+    assert ordered(_seen_by_all(path)) == ordered(after)
     return len(store.calls)
 
 
