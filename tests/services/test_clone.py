@@ -373,13 +373,14 @@ def test_commits_to_the_source_meanwhile_are_not_in_the_clone(
     assert ids(target) == list(range(20))
 
 
+@pytest.mark.parametrize("shallow", [False, True])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_killed_at_any_moment_a_deep_clone_can_be_finished(
-    source: Path, tmp_path: Path, repeated: bool
+def test_killed_at_any_moment_a_clone_can_be_finished(
+    source: Path, tmp_path: Path, repeated: bool, shallow: bool
 ) -> None:
     make(source, properties=VECTORS)
     model = tmp_path / "model"
-    lakebed.open(source).clone(model)
+    lakebed.open(source).clone(model, shallow=shallow)
     delete(source, [0])
     lakebed.write(source, numbers(20, 22))
     expected = list(range(1, 22))
@@ -393,15 +394,15 @@ def test_killed_at_any_moment_a_deep_clone_can_be_finished(
         return opened(place[0])
 
     def run(store: Store) -> None:
-        clone_table(snapshot, TableLog(store), CloneOptions(replace=True))
+        clone_table(snapshot, TableLog(store), CloneOptions(replace=True, shallow=shallow))
 
     def check() -> None:
         if lakebed.is_delta_table(place[0]):
             assert ids_here(place[0]) in (list(range(20)), expected)
-        lakebed.open(source).clone(place[0], replace=True)
+        lakebed.open(source).clone(place[0], replace=True, shallow=shallow)
         assert ids_here(place[0]) == expected
 
-    assert killed_at_every_call(run, fresh, check) > 8
+    assert killed_at_every_call(run, fresh, check) > (4 if shallow else 8)
     assert ids(place[0]) == expected
 
 

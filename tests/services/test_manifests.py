@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import shutil
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -10,11 +13,20 @@ import duckdb
 import pyarrow as pa
 import pytest
 from made_tables import commit, read_elsewhere
-from service_tables import VECTORS, delete, ids, make, numbers
+from service_tables import (
+    VECTORS,
+    delete,
+    ids,
+    ids_here,
+    killed_at_every_call,
+    make,
+    numbers,
+)
 
 import lakebed
 from faults import Fault, FaultStore
 from lakebed.arrow.table_rows import TableRows
+from lakebed.commands.generate import generate_files
 from lakebed.commands.write import write_table
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import (
@@ -25,7 +37,7 @@ from lakebed.errors import (
 )
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Metadata
-from lakebed.storage import open_store
+from lakebed.storage import Store, open_store
 
 MODE = "symlink_format_manifest"
 ON = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
@@ -172,3 +184,58 @@ def test_a_commit_stands_when_its_manifest_fails(
     assert ids_in(path) == list(range(20))
     lakebed.open(path).generate()
     assert ids_in(path) == list(range(22))
+
+
+class Slow(FaultStore):
+    """Somebody else commits, manifests and all, just before a manifest of ours is written."""
+
+    def __init__(self, inner: Store, act: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self.act: Callable[[], object] | None = act
+
+    def _record(self, method: str, path: str) -> Fault | None:
+        act, is_manifest = self.act, method == "put" and path.endswith("/manifest")
+        if act is not None and is_manifest:
+            self.act = None
+            act()
+        return super()._record(method, path)
+
+
+@pytest.mark.parametrize("partition_by", [None, "day"])
+def test_the_slower_of_two_writers_does_not_leave_the_older_manifest(
+    path: Path, partition_by: str | None
+) -> None:
+    make(path, partition_by=partition_by, properties=ON)
+    store = Slow(open_store(str(path)), lambda: lakebed.write(path, numbers(40, 42)))
+    write_table(TableLog(store), TableRows(store, numbers(30, 32), None), WriteOptions())
+    assert ids_in(path) == ids(path) == [*range(20), 30, 31, 40, 41]
+
+
+def test_generating_beside_a_writer_ends_with_the_newest_version(path: Path) -> None:
+    make(path, partition_by="day")
+    store = Slow(open_store(str(path)), lambda: lakebed.write(path, numbers(40, 42, "wed")))
+    generate_files(TableLog(store), MODE)
+    assert ids_in(path) == ids(path) == [*range(20), 40, 41]
+
+
+def test_killed_at_any_moment_generating_leaves_the_table_and_can_be_finished(
+    tmp_path: Path,
+) -> None:
+    model, tries = tmp_path / "model", count()
+    make(model, partition_by="day")
+    lakebed.open(model).generate()
+    lakebed.write(model, numbers(30, 32, "wed"), mode="overwrite")
+    place: list[Path] = []
+
+    def fresh() -> Store:
+        place[:] = [tmp_path / f"try{next(tries)}"]
+        shutil.copytree(model, place[0])
+        return open_store(str(place[0]))
+
+    def check() -> None:
+        assert ids_here(place[0]) == [30, 31]
+        lakebed.open(place[0]).generate()
+        assert ids_in(place[0]) == [30, 31]
+
+    assert killed_at_every_call(lambda s: generate_files(TableLog(s), MODE), fresh, check) > 4
+    assert ids(place[0]) == [30, 31]

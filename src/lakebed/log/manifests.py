@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.formats.file_actions import map_values
+from lakebed.log.listing import latest_segment, newer_commits
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.spec.column_mapping import mapping_mode
@@ -23,15 +24,13 @@ from lakebed.spec.paths import canonical_path, decode_path, is_absolute, partiti
 
 FOLDER = "_symlink_format_manifest"
 _WORKERS = 16
+_ATTEMPTS = 10
 _Values = tuple[str | None, ...]
 
 
 def write_manifests(snapshot: Snapshot) -> None:
     """Manifests of all partitions; those of partitions that are gone are deleted."""
-    check_no_vectors(snapshot)
-    stale = {meta.path for meta in snapshot.store.list_all(FOLDER)}
-    written = _write(snapshot, _by_partition(snapshot, None))
-    _delete(snapshot, stale - written)
+    _until_newest(snapshot, None)
 
 
 def update_manifests(snapshot: Snapshot, actions: Iterable[Action]) -> bool:
@@ -41,14 +40,33 @@ def update_manifests(snapshot: Snapshot, actions: Iterable[Action]) -> bool:
     files = [action for action in actions if isinstance(action, Add | Remove)]
     if not files:
         return False
-    check_no_vectors(snapshot)
     touched = _touched(snapshot, files)
-    if touched is None or next(iter(snapshot.store.list_all(FOLDER)), None) is None:
-        write_manifests(snapshot)
-        return True
-    written = _write(snapshot, _by_partition(snapshot, touched))
-    _delete(snapshot, {_manifest(snapshot, values) for values in touched} - written)
+    if touched is not None and next(iter(snapshot.store.list_all(FOLDER)), None) is None:
+        touched = None
+    _until_newest(snapshot, touched)
     return True
+
+
+def _until_newest(snapshot: Snapshot, touched: set[_Values] | None) -> None:
+    """Again as long as somebody has committed meanwhile, who may have been here before us.
+
+    So the last to write a manifest has seen the newest version.
+    """
+    for _ in range(_ATTEMPTS):
+        check_no_vectors(snapshot)
+        if touched is None or not snapshot.partition_columns:
+            stale = {meta.path for meta in snapshot.store.list_all(FOLDER)}
+            written = _write(snapshot, _by_partition(snapshot, None))
+        else:
+            stale = {_manifest(snapshot, values) for values in touched}
+            written = _write(snapshot, _by_partition(snapshot, touched))
+        _delete(snapshot, stale - written)
+        if not newer_commits(snapshot.store, snapshot.version):
+            return
+        columns = snapshot.partition_columns
+        snapshot = Snapshot(snapshot.store, latest_segment(snapshot.store))
+        if snapshot.partition_columns != columns:
+            touched = None
 
 
 def check_no_vectors(snapshot: Snapshot) -> None:
