@@ -15,7 +15,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote, unquote
 
 import duckdb
 import duckdb_extension_delta
@@ -33,7 +35,8 @@ from lakebed.log.checkpoint_writer import write_checkpoint
 from lakebed.log.cleanup import clean_up
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Action, Add, Remove
+from lakebed.spec.actions import Action, Add, AddCdc, Remove
+from lakebed.spec.paths import partition_directory
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
 
@@ -47,6 +50,10 @@ PROTOCOL = features("deletionVectors", reader=("deletionVectors",))
 
 class AgedTable:
     """Each data file has three rows, whose ids no other file has."""
+
+    protocol = PROTOCOL
+    columns: tuple[dict[str, Any], ...] = (column("id"),)
+    partition_by: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, **properties: str) -> None:
         self.folder = folder
@@ -63,7 +70,8 @@ class AgedTable:
         }
         with self.clock():
             transaction = Transaction(None, store=self.store, operation=Operation("CREATE TABLE"))
-            transaction.stage(PROTOCOL, metadata(column("id"), **settings))
+            described = metadata(*self.columns, partition_by=self.partition_by, **settings)
+            transaction.stage(self.protocol, described)
             transaction.commit().unwrap()
         self._age(0)
 
@@ -246,6 +254,48 @@ class AgedTable:
             return frozenset(row[0] for row in _duckdb().execute(query).fetchall())
         except duckdb.Error:
             return None
+
+
+class FedTable(AgedTable):
+    """Partitioned, with names that are escaped twice, and with a change feed."""
+
+    protocol = features("changeDataFeed", "deletionVectors", reader=("deletionVectors",))
+    columns = (column("id"), column("p", "string"))
+    partition_by = ("p",)
+
+    def __init__(self, folder: Path, **properties: str) -> None:
+        super().__init__(folder, enableChangeDataFeed="true", **properties)
+
+    def new_file(self, folder: str = "") -> Add:
+        value = ("a", "b c", None)[self._count % 3]
+        name = partition_directory({"p": value})
+        made = super().new_file(f"{folder}{name}/")
+        return replace(made, path=quote(made.path), partition_values={"p": value})
+
+    def orphan(self) -> Path:
+        return self.folder / unquote(self.new_file().path)
+
+    def change(self, number: int) -> None:
+        """Rows of a file change: another takes its place, and a change file tells of it."""
+        live = self.live()
+        if live:
+            old, new = live[number % len(live)], self.new_file()
+            file = self.folder / "_change_data" / f"p=a/cdc-{self._count}.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table({"id": [1], "_change_type": ["insert"]}), file)
+            path = str(file.relative_to(self.folder))
+            change = AddCdc(path, {"p": "a"}, file.stat().st_size)
+            self.commit("UPDATE", [new, self.removal(old), change])
+
+    def change_files(self, since: int) -> set[str]:
+        """Of the commits made after a time, by the text of the log."""
+        found: set[str] = set()
+        for version, moment in self.made.items():
+            file = self.folder / "_delta_log" / f"{version:020}.json"
+            if moment > since and file.exists():
+                lines = map(json.loads, file.read_text().splitlines())
+                found |= {line["cdc"]["path"] for line in lines if "cdc" in line}
+        return found
 
 
 def put(table: AgedTable, path: str, *, days_old: float = 30) -> str:
