@@ -19,7 +19,8 @@ from lakebed.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from lakebed.spark.table_names import _read, path_in
+from lakebed.spark.connect_catalog import read_entry
+from lakebed.spark.table_names import path_in
 from lakebed.tables import DeltaTable
 
 
@@ -195,7 +196,7 @@ def test_texts_of_users_are_not_taken_for_those_of_the_catalog() -> None:
         "Comment: a\nType: VIEW\nProvider: csv\nLocation: /wrong\nSchema: root\n"
         "Location: file:/right\nPartition Provider: Catalog\nSchema: root\n |-- a: int\n"
     )
-    found = _read("d.t", text)
+    found = read_entry(("d", "t"), text)
     assert (found.kind, found.provider, found.location) == ("EXTERNAL", "delta", "file:/right")
 
 

@@ -52,6 +52,11 @@ def replace_writer(make: Callable[[Any], Any | None]) -> None:
     DataFrame.write = property(write)
 
 
+def plain_sql(session: Any, text: str, args: Any = None) -> Any:
+    """Spark's own `SparkSession.sql`."""
+    return _plain_sql(session, text, args)
+
+
 def convert_errors() -> None:
     """Raises the error that a worker sent instead of the exception that has it in its message."""
     original = core.convert_exception
@@ -63,6 +68,7 @@ def convert_errors() -> None:
     core.convert_exception = convert_exception
 
 
+_plain_sql = SparkSession.sql
 _plain_writer = DataFrame.write.fget
 
 

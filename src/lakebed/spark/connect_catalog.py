@@ -1,0 +1,117 @@
+"""The session catalog behind a session of Spark Connect, by SQL text: there is nothing else.
+
+`DESCRIBE TABLE` has no location for tables of a Python data source; `SHOW TABLE EXTENDED` has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
+from lakebed.spark.sql_text import column_list, literal, quoted
+
+# No table of Spark's own catalog has other letters in its name; in a pattern they mean something.
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
+
+
+class ConnectCatalog:
+    """The catalog of a server, as one of its sessions sees it."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+
+    def current_database(self) -> str:
+        return str(self._session.catalog.currentDatabase())
+
+    def has_database(self, database: str) -> bool:
+        return bool(self._session.catalog.databaseExists(quoted(database)))
+
+    def databases(self) -> list[str]:
+        return [str(row[0]) for row in self._run("SHOW DATABASES")]
+
+    def tables(self, database: str) -> list[str]:
+        rows = self._run(f"SHOW TABLES IN {quoted(database)}")
+        return [str(row["tableName"]) for row in rows if not row["isTemporary"]]
+
+    def database_location(self, database: str) -> str:
+        rows = self._run(f"DESCRIBE DATABASE {quoted(database)}")
+        return next(str(row[1]) for row in rows if row[0] == "Location")
+
+    def find(self, database: str | None, name: str) -> TableEntry | None:
+        if not _PLAIN.fullmatch(name) or not (database is None or self.has_database(database)):
+            return None
+        where = quoted(database or self.current_database())
+        rows = self._run(f"SHOW TABLE EXTENDED IN {where} LIKE '{name}'")
+        # Views of the session are listed with every database, but belong to none.
+        mine = [row for row in rows if database is None or not row["isTemporary"]]
+        for row in sorted(mine, key=lambda each: not each["isTemporary"]):
+            if row["tableName"].lower() == name.lower():
+                parts = tuple(filter(None, [row["namespace"], row["tableName"]]))
+                return read_entry(parts, row["information"], row["isTemporary"])
+        return None
+
+    def create(self, entry: NewEntry) -> None:
+        """Spark makes the folder of a managed table, and wants it to be empty."""
+        name = f"{quoted(entry.database)}.{quoted(entry.name)}"
+        comment = "" if entry.comment is None else f" COMMENT {literal(entry.comment)}"
+        place = "" if entry.is_managed else f" LOCATION {literal(entry.location)}"
+        columns = "" if entry.schema is None else f" ({column_list(entry.schema)})"
+        try:
+            self._run(f"CREATE TABLE {name}{columns} USING delta{comment}{place}")
+        except AnalysisException as error:
+            if error.getCondition() != "TABLE_OR_VIEW_ALREADY_EXISTS":
+                raise
+            raise TakenError(name) from error
+
+    def drop(self, database: str, name: str) -> bool:
+        try:
+            self._run(f"DROP TABLE {quoted(database)}.{quoted(name)}")
+        except AnalysisException as error:
+            if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                raise
+            return False
+        return True
+
+    def drop_database(self, database: str) -> None:
+        self._run(f"DROP DATABASE {quoted(database)} CASCADE")
+
+    def create_database(self, database: str, location: str, comment: str) -> None:
+        self._run(
+            f"CREATE DATABASE IF NOT EXISTS {quoted(database)} COMMENT {literal(comment)} "
+            f"LOCATION {literal(location)}"
+        )
+
+    def _run(self, text: str) -> Sequence[Any]:
+        # Late, because a classic application may not have what Spark Connect needs.
+        from lakebed.spark.internals.connect import plain_sql
+
+        rows: Sequence[Any] = plain_sql(self._session, text).collect()
+        return rows
+
+
+def read_entry(parts: tuple[str, ...], information: str, is_temporary: bool = False) -> TableEntry:
+    """The text of `SHOW TABLE EXTENDED`: first what Spark says, then what users wrote.
+
+    Texts of users may have lines that look the same. So the kind and the format are the first of
+    their lines, and the location is the last before the schema.
+    """
+    lines = information.rpartition("\nSchema: root")[0] or information
+    kinds = re.findall(r"^Type: (.*)$", lines, re.MULTILINE)
+    kind = kinds[0] if kinds else ""
+    if kind == "VIEW" or is_temporary:
+        return TableEntry(parts, "VIEW", is_temporary=is_temporary)
+    providers = re.findall(r"^Provider: (.*)$", lines, re.MULTILINE)
+    locations = re.findall(r"^Location: (.*)$", lines, re.MULTILINE)
+    owners = re.findall(r"^Owner: (.*)$", lines, re.MULTILINE)
+    return TableEntry(
+        parts,
+        kind,
+        providers[0].lower() if providers else None,
+        locations[-1] if locations else None,
+        owner=owners[0] if owners else None,
+    )
