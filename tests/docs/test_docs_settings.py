@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lakebed.sessions.enabled import ENABLED
 from lakebed.sessions.settings import HONOURED
+from lakebed.spark.enabled import ENABLED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "spark.md"

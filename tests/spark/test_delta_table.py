@@ -22,7 +22,7 @@ import lakebed
 from lakebed import DeltaTable
 from lakebed.commands.merge_request import Clause, MergeRequest
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
-from lakebed.sessions.enabled import is_enabled
+from lakebed.spark.enabled import is_enabled
 from lakebed.tables import delta_table, merge_builder
 from lakebed.tables.merge_builder import DeltaMergeBuilder
 

@@ -306,12 +306,12 @@ def test_plans_inside_of_filters_are_seen(jvm: Jvm, spark: SparkSession, path: P
 def test_statements_are_seen_before_spark_runs_them(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Breaks: `USING delta` in SQL; SparkSession.sql."""
+    """Breaks: Delta tables in SQL; SparkSession.sql."""
     monkeypatch.setattr(type(spark), "sql", type(spark).sql)
     seen: list[object] = []
-    internals.before_sql(lambda _, query: seen.append(query))
+    internals.replace_sql(lambda _, text, args: seen.append((text, args)))
     assert spark.sql("SELECT :x AS x", args={"x": 3}).first() == (3,)
-    assert seen == ["SELECT :x AS x"]
+    assert seen == [("SELECT :x AS x", {"x": 3})]
 
 
 def test_static_java_methods_are_columns(jvm: Jvm, spark: SparkSession) -> None:

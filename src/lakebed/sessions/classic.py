@@ -9,15 +9,17 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
-from lakebed.sessions.enabled import is_enabled
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
+from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
 from lakebed.spark.internals.write import replace_writer
 from lakebed.spark.workers.plane import register
+from lakebed.sql.front import run_sql
+from lakebed.sql.query import delta_table
 
 _LOG = logging.getLogger("lakebed")
 
@@ -29,7 +31,8 @@ def install(spark: SparkSession) -> None:
         if not _installed:
             internals.replace_reader(_reader)
             replace_writer(_writer)
-            internals.before_sql(_register_for)
+            internals.replace_sql(_sql)
+            internals.replace_table(_table)
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()
@@ -48,10 +51,16 @@ def _install_rules(spark: SparkSession) -> None:
         _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
 
 
-def _register_for(spark: SparkSession, query: object) -> None:
-    """Only SQL needs the name of the source, and the first registration takes seconds."""
-    if isinstance(query, str) and "delta" in query.lower() and is_enabled(spark):
+def _sql(spark: SparkSession, text: str, args: Any) -> DataFrame | None:
+    made = run_sql(spark, text, args)
+    # Only what is left to Spark needs the name of the source, whose registration takes seconds.
+    if made is None and "delta" in text.lower() and is_enabled(spark):
         register(spark)
+    return made
+
+
+def _table(spark: SparkSession, name: str) -> DataFrame | None:
+    return delta_table(spark, name, {})
 
 
 def _reader(spark: SparkSession) -> Any | None:

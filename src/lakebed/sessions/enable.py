@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
-from lakebed.sessions.enabled import ENABLED
+from lakebed.spark.enabled import ENABLED
 from lakebed.spark.functions import is_connect
 from lakebed.spark.workers.plane import register
 

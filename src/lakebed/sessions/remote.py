@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.sessions.enabled import is_enabled
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.writer import writer_class
+from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import connect as internals
 
 

@@ -16,6 +16,8 @@ from lakebed.commands.optimize import auto
 from lakebed.commands.optimize import request as optimize_request
 from lakebed.commands.vacuum import options as vacuum_options
 from lakebed.errors import InvalidArgumentError
+from lakebed.spark import read_request
+from lakebed.spark.flags import parse_flag
 from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
 
 _DELTA = "spark.databricks.delta."
@@ -30,7 +32,7 @@ COLLECT_STATS = f"{_DELTA}stats.collect"
 TXN_APP_ID = f"{_DELTA}write.txnAppId"
 TXN_VERSION = f"{_DELTA}write.txnVersion"
 TXN_RESET = f"{_DELTA}write.txnVersion.autoReset.enabled"
-OUT_OF_RANGE = f"{_DELTA}changeDataFeed.timestampOutOfRange.enabled"
+OUT_OF_RANGE = read_request.OUT_OF_RANGE
 PARTITION_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
 MAX_RECORDS = "spark.sql.files.maxRecordsPerFile"
 COMPRESSION = "spark.sql.parquet.compression.codec"
@@ -99,13 +101,6 @@ class SessionSettings:
             for key, value in self.values.items()
             if key.startswith(DEFAULTS)
         }
-
-
-def parse_flag(name: str, text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered not in ("true", "false"):
-        raise InvalidArgumentError(f"{name} is {text!r}", hint="set it to true or false")
-    return lowered == "true"
 
 
 def parse_number(name: str, text: str) -> int:

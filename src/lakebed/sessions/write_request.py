@@ -9,7 +9,8 @@ from typing import Any
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.sessions import settings as names
-from lakebed.sessions.settings import SessionSettings, parse_flag, parse_number
+from lakebed.sessions.settings import SessionSettings, parse_number
+from lakebed.spark.flags import parse_flag
 from lakebed.spark.plane import FileSettings
 
 _MODES = {"default": "errorifexists", "error": "errorifexists"}

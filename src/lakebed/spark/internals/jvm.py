@@ -18,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions import captured
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.sql_formatter import SQLStringFormatter
 
 JavaObject = Any
 """A reference to an object in the JVM."""
@@ -468,16 +469,41 @@ def replace_reader(make: Callable[[SparkSession], Any | None]) -> None:
     SparkSession.read = property(read)
 
 
-def before_sql(do: Callable[[SparkSession, object], None]) -> None:
-    """Calls `do` with every statement that `SparkSession.sql` is given, before Spark sees it."""
+def replace_sql(run: Callable[[SparkSession, str, Any], DataFrame | None]) -> None:
+    """Makes `SparkSession.sql` give what `run` gives for a text; None leaves it to Spark."""
     original = SparkSession.sql
 
-    def sql(self: SparkSession, sqlQuery: Any, *args: Any, **kwargs: Any) -> DataFrame:
-        do(self, sqlQuery)
-        return original(self, sqlQuery, *args, **kwargs)
+    def sql(self: SparkSession, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:
+        formatter = SQLStringFormatter(self)
+        text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
+        try:
+            made = run(self, text, args) if isinstance(text, str) else None
+            return original(self, text, args) if made is None else made
+        finally:
+            formatter.clear()
 
     sql.__doc__ = original.__doc__
     SparkSession.sql = sql
+
+
+def plain_sql(session: SparkSession, text: str, args: Any = None) -> DataFrame:
+    """Spark's own `SparkSession.sql`."""
+    return _plain_sql(session, text, args)
+
+
+def replace_table(make: Callable[[SparkSession, str], DataFrame | None]) -> None:
+    """The same for `SparkSession.table`."""
+    original = SparkSession.table
+
+    def table(self: SparkSession, tableName: str) -> DataFrame:
+        made = make(self, tableName) if isinstance(tableName, str) else None
+        return original(self, tableName) if made is None else made
+
+    table.__doc__ = original.__doc__
+    SparkSession.table = table
+
+
+_plain_sql = SparkSession.sql
 
 
 def convert_errors(convert: Callable[[JavaObject], Exception | None]) -> None:

@@ -1,4 +1,4 @@
-"""Rules of Lakebed in Spark's optimizer, compiled in the driver by the compiler that Spark has.
+"""Classes of Java, such as rules of the optimizer, compiled in the driver by Spark's own compiler.
 
 Tests are in `test_jvm_rules`.
 """
@@ -21,13 +21,13 @@ def install_rule(session: SparkSession, name: str) -> Any:
     experimental = session._jsparkSession.experimental()
     known = experimental.extraOptimizations()
     names = {str(known.apply(i).ruleName()) for i in range(known.length())}
-    rule = _compiled(session, name)
+    rule = compiled(session, name)
     if f"{_PACKAGE}.{name}" not in names:
         getattr(experimental, "extraOptimizations_$eq")(known.appended(rule))
     return rule
 
 
-def _compiled(session: SparkSession, name: str) -> Any:
+def compiled(session: SparkSession, name: str) -> Any:
     """An instance of the class. It is compiled once for a JVM."""
     gateway = session.sparkContext._gateway
     rules = vars(gateway).setdefault("_lakebed_rules", {})

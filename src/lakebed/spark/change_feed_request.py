@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_range import ChangeRange
-from lakebed.sessions.settings import parse_flag
+from lakebed.spark.flags import parse_flag
 
 _FLAGS = ("readChangeFeed", "readChangeData")
 _ENDS = ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp")

@@ -1,0 +1,665 @@
+package lakebed;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.net.URI;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.AliasIdentifier;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
+import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.analysis.CTESubstitution$;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.RelationTimeTravel;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.plans.logical.View$;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.execution.command.DescribeQueryCommand;
+import org.apache.spark.sql.execution.command.ExplainCommand;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.IntegralType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Which Delta tables a statement reads, and the statement with relations in their place.
+ *
+ * Spark's own parser reads the text, so that nothing about its SQL is said twice. Spark's own
+ * Janino compiles this in the driver; Janino knows no lambdas and erases generics.
+ */
+public class SqlPlans {
+  private static final String ENABLED = "spark.lakebed.enabled";
+
+  /** Null if the session is not enabled, or the statement reads no Delta table. */
+  public Statement find(final SparkSession session, final String text) {
+    return (Statement) within(session, new AbstractFunction0() {
+      public Object apply() {
+        return isEnabled(session)
+            ? new Statement(session).of(parsed(session, text))
+            : null;
+      }
+    });
+  }
+
+  /** The same for a table or view by its name. */
+  public Statement findTable(final SparkSession session, final String name, final Map options) {
+    return (Statement) within(session, new AbstractFunction0() {
+      public Object apply() {
+        if (!isEnabled(session)) {
+          return null;
+        }
+        Seq parts = split(session, name);
+        CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
+        return new Statement(session).of(new UnresolvedRelation(parts, given, false));
+      }
+    });
+  }
+
+  private static LogicalPlan parsed(SparkSession session, String text) {
+    try {
+      return session.sessionState().sqlParser().parsePlan(text);
+    } catch (Exception error) {
+      raise(error);
+      return null;
+    }
+  }
+
+  private static Seq split(SparkSession session, String name) {
+    try {
+      return session.sessionState().sqlParser().parseMultipartIdentifier(name);
+    } catch (Exception error) {
+      raise(error);
+      return null;
+    }
+  }
+
+  /** Spark reads its settings from the session that is active in the thread. */
+  private static Object within(SparkSession session, AbstractFunction0 body) {
+    return session.withActive(body);
+  }
+
+  private static boolean isEnabled(SparkSession session) {
+    return "true".equals(session.sessionState().conf().getConfString(ENABLED, "false"));
+  }
+
+  /** Where names are looked up: in the session, or as they were when a view was made. */
+  private static class Scope {
+    final CatalogTable view;
+    final int depth;
+
+    Scope(CatalogTable view, int depth) {
+      this.view = view;
+      this.depth = depth;
+    }
+
+    /** A view sees those temporary views alone that were there when it was made. */
+    boolean seesTemporary(List parts, SQLConf conf) {
+      if (view == null) {
+        return true;
+      }
+      List known = CollectionConverters.asJava(view.viewReferredTempViewNames());
+      for (int i = 0; i < known.size(); i++) {
+        if (isSame(CollectionConverters.asJava((Seq) known.get(i)), parts, conf)) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    private static boolean isSame(List one, List other, SQLConf conf) {
+      if (one.size() != other.size()) {
+        return false;
+      }
+      for (int i = 0; i < one.size(); i++) {
+        String a = (String) one.get(i);
+        String b = (String) other.get(i);
+        if (!(conf.caseSensitiveAnalysis() ? a.equals(b) : a.equalsIgnoreCase(b))) {
+          return false;
+        }
+      }
+      return true;
+    }
+  }
+
+  /** A relation that takes the place of a name. */
+  private static class Target {
+    final int place;
+    final AliasIdentifier alias;
+
+    Target(int place, AliasIdentifier alias) {
+      this.place = place;
+      this.alias = alias;
+    }
+  }
+
+  /** A view that reads Delta tables, with the plan of its text. */
+  private static class Expansion {
+    final SubqueryAlias alias;
+    final View view;
+    final LogicalPlan child;
+
+    Expansion(SubqueryAlias alias, View view, LogicalPlan child) {
+      this.alias = alias;
+      this.view = view;
+      this.child = child;
+    }
+  }
+
+  /** A parsed statement, and what its leaves are to be replaced by. */
+  public static class Statement {
+    private static final Pattern VERSIONED =
+        Pattern.compile("(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", Pattern.DOTALL);
+
+    private final SparkSession session;
+    private final SessionCatalog catalog;
+    private final SQLConf conf;
+    private final IdentityHashMap replaced = new IdentityHashMap();
+    private final List references = new ArrayList();
+    private LogicalPlan root = null;
+    private LogicalPlan body = null;
+
+    Statement(SparkSession session) {
+      this.session = session;
+      this.catalog = session.sessionState().catalog();
+      this.conf = session.sessionState().conf();
+    }
+
+    Statement of(LogicalPlan plan) {
+      root = plan;
+      body = substituted(inner(plan));
+      collect(body, new Scope(null, 0));
+      return references.isEmpty() ? null : this;
+    }
+
+    /** The references as JSON, in the order in which `frame` takes their relations. */
+    public String describe() throws Exception {
+      return new ObjectMapper().writeValueAsString(references);
+    }
+
+    /** Runs the statement, if it is a command, and gives what `spark.sql` would give. */
+    public Dataset frame(final List frames) {
+      return (Dataset) within(session, new AbstractFunction0() {
+        public Object apply() {
+          return Dataset.ofRows(session, outer(root, replace(body, frames)));
+        }
+      });
+    }
+
+    // --- statements about a statement, which is none of their children ---
+
+    private static LogicalPlan inner(LogicalPlan plan) {
+      if (plan instanceof ExplainCommand) {
+        return ((ExplainCommand) plan).logicalPlan();
+      }
+      return plan instanceof DescribeQueryCommand ? ((DescribeQueryCommand) plan).plan() : plan;
+    }
+
+    private static LogicalPlan outer(LogicalPlan plan, LogicalPlan inner) {
+      if (plan instanceof ExplainCommand) {
+        return new ExplainCommand(inner, ((ExplainCommand) plan).mode());
+      }
+      if (plan instanceof DescribeQueryCommand) {
+        return new DescribeQueryCommand(((DescribeQueryCommand) plan).queryText(), inner);
+      }
+      return inner;
+    }
+
+    /** Names of common table expressions go before those of tables. */
+    private static LogicalPlan substituted(LogicalPlan plan) {
+      return (LogicalPlan) CTESubstitution$.MODULE$.apply(plan);
+    }
+
+    // --- looking for references ---
+
+    private void collect(LogicalPlan plan, Scope scope) {
+      List found = CollectionConverters.asJava((Seq) plan.collectWithSubqueries(new Leaves()));
+      for (int i = 0; i < found.size(); i++) {
+        LogicalPlan leaf = (LogicalPlan) found.get(i);
+        if (leaf instanceof UnresolvedRelation) {
+          look(leaf, (UnresolvedRelation) leaf, null, scope);
+        } else if (leaf instanceof RelationTimeTravel) {
+          RelationTimeTravel travel = (RelationTimeTravel) leaf;
+          if (travel.relation() instanceof UnresolvedRelation) {
+            look(leaf, (UnresolvedRelation) travel.relation(), travel, scope);
+          }
+        } else {
+          lookAtFunction((UnresolvedTableValuedFunction) leaf, scope);
+        }
+      }
+    }
+
+    private void look(
+        LogicalPlan leaf, UnresolvedRelation relation, RelationTimeTravel travel, Scope scope) {
+      if (relation.isStreaming()) {
+        return;
+      }
+      List parts = list(relation.multipartIdentifier());
+      if (scope.seesTemporary(parts, conf)) {
+        Option temporary = catalog.getRawLocalOrGlobalTempView(seq(parts));
+        if (temporary.isDefined()) {
+          expand(leaf, catalog.getTempViewRelation((TemporaryViewRelation) temporary.get()), scope);
+          return;
+        }
+      }
+      Map reference = reference(parts, scope);
+      if (reference == null) {
+        lookAtView(leaf, parts, scope);
+        return;
+      }
+      Map options = new LinkedHashMap(relation.options().asCaseSensitiveMap());
+      if (reference.containsKey("options")) {
+        options.putAll((Map) reference.get("options"));
+      }
+      if (travel != null && travel.version().isDefined()) {
+        reference.put("version", travel.version().get());
+      }
+      if (travel != null && travel.timestamp().isDefined()) {
+        reference.put("timestamp", moment((Expression) travel.timestamp().get()));
+      }
+      reference.put("options", options);
+      add(leaf, reference);
+    }
+
+    private void add(LogicalPlan leaf, Map reference) {
+      Option start = leaf.origin().startIndex();
+      reference.put("position", start.isDefined() ? start.get() : null);
+      replaced.put(leaf, new Target(references.size(), (AliasIdentifier) reference.remove("alias")));
+      references.add(reference);
+    }
+
+    /** Which Delta table a name is; null if it is none. */
+    private Map reference(List parts, Scope scope) {
+      String[] name = qualified(parts, scope);
+      CatalogTable table = name == null ? null : metadata(name);
+      if (table != null) {
+        return isDelta(table) ? described(table, parts) : null;
+      }
+      boolean isPath = parts.size() == 2 && "delta".equalsIgnoreCase((String) parts.get(0));
+      if (isPath) {
+        return path(parts);
+      }
+      Matcher versioned = VERSIONED.matcher((String) parts.get(parts.size() - 1));
+      if (!versioned.matches()) {
+        return null;
+      }
+      List plain = new ArrayList(parts.subList(0, parts.size() - 1));
+      plain.add(versioned.group(1));
+      name = qualified(plain, scope);
+      table = name == null ? null : metadata(name);
+      if (table == null || !isDelta(table)) {
+        return null;
+      }
+      Map found = described(table, plain);
+      Map options = new LinkedHashMap();
+      String version = versioned.group(2);
+      options.put(version != null ? "versionAsOf" : "timestampAsOf",
+          version != null ? version : spaced(versioned.group(3)));
+      found.put("options", options);
+      return found;
+    }
+
+    private static String spaced(String digits) {
+      return digits.replaceAll(
+          "(\\d{4})(\\d\\d)(\\d\\d)(\\d\\d)(\\d\\d)(\\d\\d)(\\d{3})", "$1-$2-$3 $4:$5:$6.$7");
+    }
+
+    private Map described(CatalogTable table, List parts) {
+      Map found = new LinkedHashMap();
+      URI location = (URI) table.storage().locationUri().get();
+      found.put("name", parts);
+      found.put("location", CatalogUtils.URIToString(location));
+      List qualifier = new ArrayList();
+      qualifier.add("spark_catalog");
+      qualifier.add(table.identifier().database().get());
+      found.put("alias", new AliasIdentifier(table.identifier().table(), seq(qualifier)));
+      return found;
+    }
+
+    private static Map path(List parts) {
+      Map found = new LinkedHashMap();
+      found.put("name", parts);
+      found.put("path", parts.get(1));
+      return found;
+    }
+
+    /** The database and the name in the session's own catalog; null for other catalogs. */
+    private String[] qualified(List given, Scope scope) {
+      CatalogManager catalogs = session.sessionState().catalogManager();
+      List parts = given;
+      if (scope.view != null) {
+        List from = list(scope.view.viewCatalogAndNamespace());
+        boolean isWhole = parts.size() > 1 && catalogs.isCatalogRegistered((String) parts.get(0));
+        if (!from.isEmpty() && !isWhole) {
+          List longer = new ArrayList(parts.size() == 1 ? from : from.subList(0, 1));
+          longer.addAll(parts);
+          parts = longer;
+        }
+      }
+      int size = parts.size();
+      if (size == 3 && isSessionCatalog((String) parts.get(0))) {
+        return new String[] {(String) parts.get(1), (String) parts.get(2)};
+      }
+      if (size > 2 || !isSessionCatalog(catalogs.currentCatalog().name())) {
+        return null;
+      }
+      if (size == 2 && catalogs.isCatalogRegistered((String) parts.get(0))) {
+        return null;
+      }
+      String database = size == 2 ? (String) parts.get(0) : catalog.getCurrentDatabase();
+      return new String[] {database, (String) parts.get(size - 1)};
+    }
+
+    private static boolean isSessionCatalog(String name) {
+      return "spark_catalog".equalsIgnoreCase(name);
+    }
+
+    private CatalogTable metadata(String[] name) {
+      try {
+        return catalog.getTableMetadata(new TableIdentifier(name[1], Option.apply(name[0])));
+      } catch (NoSuchTableException error) {
+        return null;
+      } catch (NoSuchNamespaceException error) {
+        return null;
+      }
+    }
+
+    private static boolean isDelta(CatalogTable table) {
+      return table.provider().isDefined()
+          && "delta".equalsIgnoreCase((String) table.provider().get())
+          && table.storage().locationUri().isDefined();
+    }
+
+    // --- views ---
+
+    private void lookAtView(LogicalPlan leaf, List parts, Scope scope) {
+      String[] name = qualified(parts, scope);
+      CatalogTable table = name == null ? null : metadata(name);
+      if (table != null && table.tableType().equals(CatalogTableType.VIEW())) {
+        expand(leaf, catalog.getRelation(table, CaseInsensitiveStringMap.empty()), scope);
+      }
+    }
+
+    /** Follows the text of a view; one that was made of a DataFrame has none. */
+    private void expand(LogicalPlan leaf, LogicalPlan relation, Scope scope) {
+      if (!(relation instanceof SubqueryAlias) || scope.depth >= conf.maxNestedViewDepth()) {
+        return;
+      }
+      SubqueryAlias alias = (SubqueryAlias) relation;
+      if (!(alias.child() instanceof View) || alias.child().resolved()) {
+        return;
+      }
+      View view = (View) alias.child();
+      LogicalPlan child = substituted(view.child());
+      int before = replaced.size();
+      collect(child, new Scope(view.desc(), scope.depth + 1));
+      if (replaced.size() > before) {
+        replaced.put(leaf, new Expansion(alias, view, child));
+      }
+    }
+
+    /** A view is analyzed by itself, with the database and the settings that it was made with. */
+    private LogicalPlan analyzed(final View view, final LogicalPlan child) {
+      final Analyzer analyzer = session.sessionState().analyzer();
+      final AbstractFunction0 analysis = new AbstractFunction0() {
+        public Object apply() {
+          LogicalPlan plan = (LogicalPlan) invoke(analyzer, "executeSameContext", child);
+          analyzer.checkAnalysis(plan);
+          return plan;
+        }
+      };
+      final SQLConf settings = settings(view);
+      final AbstractFunction0 inContext = new AbstractFunction0() {
+        public Object apply() {
+          return SQLConf$.MODULE$.withExistingConf(settings, analysis);
+        }
+      };
+      return (LogicalPlan) AnalysisHelper$.MODULE$.markInAnalyzer(new AbstractFunction0() {
+        public Object apply() {
+          return AnalysisContext$.MODULE$.withAnalysisContext(view.desc(), inContext);
+        }
+      });
+    }
+
+    /** From 4.1 on a third parameter says which version made the view. */
+    private static SQLConf settings(View view) {
+      Method[] methods = View$.class.getMethods();
+      for (int i = 0; i < methods.length; i++) {
+        if (!methods[i].getName().equals("effectiveSQLConf")) {
+          continue;
+        }
+        Object configs = view.desc().viewSQLConfigs();
+        Boolean isTemporary = Boolean.valueOf(view.isTempView());
+        Object[] arguments = methods[i].getParameterTypes().length == 2
+            ? new Object[] {configs, isTemporary}
+            : new Object[] {configs, isTemporary, view.desc().createVersion()};
+        return (SQLConf) call(methods[i], View$.MODULE$, arguments);
+      }
+      throw new IllegalStateException("no effectiveSQLConf");
+    }
+
+    /** Scala hides private methods by a longer name. */
+    private static Object invoke(Object target, String name, Object argument) {
+      Method[] methods = Analyzer.class.getMethods();
+      for (int i = 0; i < methods.length; i++) {
+        if (methods[i].getName().endsWith("$$" + name)) {
+          return call(methods[i], target, new Object[] {argument});
+        }
+      }
+      throw new IllegalStateException("no " + name);
+    }
+
+    private static Object call(Method method, Object target, Object[] arguments) {
+      try {
+        return method.invoke(target, arguments);
+      } catch (InvocationTargetException error) {
+        SqlPlans.raise(error.getCause());
+        return null;
+      } catch (IllegalAccessException error) {
+        throw new IllegalStateException(error);
+      }
+    }
+
+    // --- changes ---
+
+    private void lookAtFunction(UnresolvedTableValuedFunction function, Scope scope) {
+      List name = list(function.name());
+      String last = ((String) name.get(name.size() - 1)).toLowerCase();
+      boolean byPath = last.equals("table_changes_by_path");
+      if (name.size() > 1 || !(byPath || last.equals("table_changes"))) {
+        return;
+      }
+      List arguments = list(function.functionArgs());
+      List values = new ArrayList();
+      for (int i = 0; i < arguments.size(); i++) {
+        values.add(value((Expression) arguments.get(i)));
+      }
+      Object table = values.isEmpty() ? null : ((Map) values.get(0)).get("text");
+      Map reference = null;
+      if (table instanceof String) {
+        List parts = new ArrayList();
+        if (byPath) {
+          parts.add("delta");
+          parts.add(table);
+          reference = path(parts);
+        } else {
+          reference = named((String) table, scope);
+        }
+      }
+      reference = reference == null ? new LinkedHashMap() : reference;
+      reference.remove("alias");
+      reference.put("changes", values);
+      add(function, reference);
+    }
+
+    private Map named(String table, Scope scope) {
+      List parts = new ArrayList();
+      try {
+        parts.addAll(list(session.sessionState().sqlParser().parseMultipartIdentifier(table)));
+      } catch (Exception error) {
+        parts.add(table);
+      }
+      Map found = reference(parts, scope);
+      if (found == null && table.indexOf('/') >= 0) {
+        List path = new ArrayList();
+        path.add("delta");
+        path.add(table);
+        return path(path);
+      }
+      if (found == null) {
+        found = new LinkedHashMap();
+        found.put("name", parts);
+      }
+      return found;
+    }
+
+    // --- values ---
+
+    /** A time as Spark reads it, as a text. */
+    private String moment(Expression expression) {
+      if (expression instanceof Literal && ((Literal) expression).dataType() instanceof StringType) {
+        return String.valueOf(((Literal) expression).value());
+      }
+      return instant(ExpressionUtils.column(expression), expression.sql());
+    }
+
+    private String instant(Column column, String otherwise) {
+      Object millis = only(functions.unix_millis(column.try_cast("timestamp"))).head();
+      Object found = ((Row) millis).get(0);
+      return found == null ? otherwise : Instant.ofEpochMilli(((Long) found).longValue()).toString();
+    }
+
+    private Map value(Expression expression) {
+      Map found = new LinkedHashMap();
+      Column column = ExpressionUtils.column(expression);
+      Dataset data = only(column);
+      DataType type = data.schema().fields()[0].dataType();
+      if (type instanceof IntegralType) {
+        found.put("number", ((Row) data.head()).get(0));
+      } else if (type instanceof StringType) {
+        found.put("text", ((Row) data.head()).get(0));
+      } else {
+        found.put("time", instant(column, expression.sql()));
+      }
+      return found;
+    }
+
+    private Dataset only(Column column) {
+      return Dataset.ofRows(session, new OneRowRelation()).select(new Column[] {column});
+    }
+
+    // --- replacing ---
+
+    private LogicalPlan replace(LogicalPlan plan, List frames) {
+      return (LogicalPlan) plan.transformUpWithSubqueries(new Replacing(this, frames));
+    }
+
+    private LogicalPlan instead(LogicalPlan leaf, List frames) {
+      Object found = replaced.get(leaf);
+      if (found instanceof Target) {
+        Target target = (Target) found;
+        LogicalPlan plan =
+            ((Dataset) frames.get(target.place)).queryExecution().analyzed();
+        return target.alias == null ? plan : new SubqueryAlias(target.alias, plan);
+      }
+      Expansion expansion = (Expansion) found;
+      View view = expansion.view;
+      LogicalPlan child = analyzed(view, replace(expansion.child, frames));
+      LogicalPlan whole = (LogicalPlan) view.withNewChildren(one(child));
+      return (LogicalPlan) expansion.alias.withNewChildren(one(whole));
+    }
+
+    private static Seq one(Object value) {
+      List values = new ArrayList();
+      values.add(value);
+      return seq(values);
+    }
+
+    private static List list(Seq values) {
+      return new ArrayList(CollectionConverters.asJava(values));
+    }
+
+    private static Seq seq(List values) {
+      return CollectionConverters.asScala(values).toSeq();
+    }
+  }
+
+  /** The leaves that may be Delta tables. */
+  private static class Leaves extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof UnresolvedRelation
+          || node instanceof RelationTimeTravel
+          || node instanceof UnresolvedTableValuedFunction;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node) ? node : otherwise.apply(node);
+    }
+  }
+
+  private static class Replacing extends AbstractPartialFunction {
+    private final Statement statement;
+    private final List frames;
+
+    Replacing(Statement statement, List frames) {
+      this.statement = statement;
+      this.frames = frames;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return statement.replaced.containsKey(node);
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node)
+          ? statement.instead((LogicalPlan) node, frames)
+          : otherwise.apply(node);
+    }
+  }
+
+  /** Errors of Spark's go on as they are, also those that Java would have declared. */
+  static void raise(Throwable error) {
+    if (error instanceof RuntimeException) {
+      throw (RuntimeException) error;
+    }
+    if (error instanceof Error) {
+      throw (Error) error;
+    }
+    org.apache.spark.unsafe.Platform.throwException(error);
+  }
+}

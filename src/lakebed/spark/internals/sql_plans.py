@@ -1,0 +1,57 @@
+"""Statements of SQL as Spark's parser reads them, and the Delta tables in them (see the package).
+
+Tests are in `test_sql_plans`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.spark.internals.rules import compiled
+
+SQL_PLANS = "SqlPlans"
+"""A Java class in the file of the same name."""
+
+
+@dataclass(frozen=True)
+class SqlPlan:
+    """A statement that reads Delta tables. `references` are told as `SqlPlans.java` tells them."""
+
+    session: SparkSession
+    references: Sequence[Mapping[str, Any]]
+    _statement: Any
+
+    def frame(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """What `spark.sql` gives, with a DataFrame in the place of each reference."""
+        plans = [each._jdf for each in frames]
+        return DataFrame(self._statement.frame(plans), self.session)
+
+
+def find_in_text(session: SparkSession, text: str) -> SqlPlan | None:
+    """None if the session is not enabled, or the text names no Delta table."""
+    return _plan(session, _find(session, "find")(session._jsparkSession, text))
+
+
+def find_table(session: SparkSession, name: str, options: Mapping[str, str]) -> SqlPlan | None:
+    """The same for the name of a table or view."""
+    find = _find(session, "findTable")
+    return _plan(session, find(session._jsparkSession, name, dict(options)))
+
+
+def _find(session: SparkSession, method: str) -> Any:
+    """The bound method; a look-up of it would be a call of its own."""
+    known = vars(session).setdefault("_lakebed_sql_plans", {})
+    if method not in known:
+        known[method] = getattr(compiled(session, SQL_PLANS), method)
+    return known[method]
+
+
+def _plan(session: SparkSession, statement: Any) -> SqlPlan | None:
+    if statement is None:
+        return None
+    return SqlPlan(session, orjson.loads(statement.describe()), statement)

@@ -1,0 +1,36 @@
+"""What `spark.sql` does first in an enabled session: statements about Delta tables come here."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.spark.enabled import is_enabled
+from lakebed.sql.context import SqlContext
+from lakebed.sql.execute import execute
+from lakebed.sql.parameters import Arguments, bind, with_names
+from lakebed.sql.parse import GRAMMARS, first_word, parse_statement
+from lakebed.sql.query import delta_query
+
+
+def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
+    """None if it is no matter of Delta tables: then nothing is done, and Spark is to run it."""
+    word = first_word(text)
+    if word in _LEFT_TO_SPARK and word not in GRAMMARS:
+        return None
+    if word in GRAMMARS and is_enabled(session):
+        found = _run_statement(session, text, args)
+        if found is not None:
+            return found
+    return delta_query(session, text, args)
+
+
+_LEFT_TO_SPARK = frozenset({"SET", "RESET", "USE", "SHOW", "ADD", "LIST", "DROP", "ALTER"})
+"""Statements that read no table, by their first words."""
+
+
+def _run_statement(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:
+    bound = with_names(bind(text, args))
+    statement = parse_statement(bound)
+    if statement is None:
+        return None
+    return execute(SqlContext(session, bound, args or {}), statement)

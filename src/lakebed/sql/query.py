@@ -1,0 +1,37 @@
+"""Queries, and commands that have queries in them, over Delta tables by name and by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.spark.functions import is_connect
+from lakebed.sql.parameters import Arguments
+from lakebed.sql.plain import plain_sql
+
+# Imports are late, because each kind of session needs what the other has not.
+
+
+def query_frame(session: SparkSession, text: str, args: Arguments = None) -> DataFrame:
+    """What a query gives; there need not be a Delta table in it."""
+    found = delta_query(session, text, args)
+    return plain_sql(session, text, args) if found is None else found
+
+
+def delta_query(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
+    """The same; None if the text names no Delta table, and nothing is done."""
+    if is_connect(session):
+        return None
+    from lakebed.sql import classic_query
+
+    return classic_query.delta_query(session, text, args)
+
+
+def delta_table(session: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame | None:
+    """A Delta table, or a view over some, by name; None if the name is neither."""
+    if is_connect(session):
+        return None
+    from lakebed.sql import classic_query
+
+    return classic_query.delta_table(session, name, options)
