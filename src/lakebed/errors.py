@@ -147,7 +147,7 @@ class SqlTextError(LakebedError):
         self.sql = sql
         self.position = position
         if sql is not None and position is not None:
-            message = f"{message}\n{_excerpt(sql, position)}"
+            message = f"{message}\n{excerpt(sql, position)}"
         super().__init__(message, hint=hint)
 
 
@@ -163,7 +163,7 @@ class SqlError(SqlTextError):
     code = "SQL"
 
 
-def _excerpt(sql: str, position: int) -> str:
+def excerpt(sql: str, position: int) -> str:
     """The line of the SQL around the position, and a mark below it."""
     start = max(sql.rfind("\n", 0, position) + 1, position - 60)
     line = sql[start : position + 40].split("\n")[0].replace("\t", " ")

@@ -51,6 +51,8 @@ def write_table(
             return snapshot
         if snapshot is not None and _done_before(snapshot, options):
             return snapshot
+        if snapshot is not None:
+            _check_loads(snapshot, options)
         try:
             return _Write(log, rows, options, snapshot).run()
         except ConcurrentWriteError:
@@ -115,6 +117,10 @@ class _Write:
         parameters: dict[str, Any] = {"mode": SPARK_MODES[options.mode], "partitionBy": partitions}
         if options.cluster_by:
             parameters["clusterBy"] = list(options.cluster_by)
+        name = "WRITE"
+        if options.operation is not None:
+            parameters = dict(options.operation)
+            name = parameters.pop("name")
         if options.replace_where is not None:
             parameters["predicate"] = options.replace_where
         if options.replaces_partitions:
@@ -122,7 +128,7 @@ class _Write:
         return Transaction(
             self._snapshot,
             store=self._log.store,
-            operation=Operation("WRITE", parameters, tags=self._tags()),
+            operation=Operation(name, parameters, tags=self._tags()),
             user_metadata=options.user_metadata,
             handles=HANDLED_FEATURES,
         )
@@ -159,6 +165,8 @@ class _Write:
         if self._options.txn is not None:
             app_id, version = self._options.txn
             actions.append(Txn(app_id, version, last_updated=int(time.time() * 1000)))
+        now = int(time.time() * 1000)
+        actions += [Txn(app, version, now) for app, version in self._options.loads.items()]
         return actions
 
 
@@ -175,6 +183,17 @@ def _done_before(snapshot: Snapshot, options: WriteOptions) -> bool:
     app_id, version = options.txn
     last = snapshot.transactions.get(app_id)
     return last is not None and last.version >= version
+
+
+def _check_loads(snapshot: Snapshot, options: WriteOptions) -> None:
+    """Another commit with one of the applications would be a conflict; so is one from before."""
+    for app_id, version in options.loads.items():
+        last = snapshot.transactions.get(app_id)
+        if last is not None and last.version >= version:
+            raise ConcurrentTransactionError(
+                f"version {snapshot.version} has a write of {app_id} already",
+                version=snapshot.version,
+            )
 
 
 def _may_look_again(snapshot: Snapshot, known: Snapshot | None, options: WriteOptions) -> bool:

@@ -61,6 +61,10 @@ class WriteOptions:
     replace_data_columns: bool = True
     default_properties: Mapping[str, str] = field(default_factory=dict)
     data_change: bool = True
+    loads: Mapping[str, int] = field(default_factory=dict)
+    """Applications that must not have been here, with the versions that are recorded for them."""
+    operation: Mapping[str, Any] | None = None
+    """What the history says instead of the mode: `name` and further parameters."""
 
     def __post_init__(self) -> None:
         _check_mode(self)
@@ -107,7 +111,10 @@ class WriteOptions:
 
 
 # What only a session of Spark asks for.
-_SESSION_ONLY = {"check_replaced", "replace_data_columns", "default_properties", "data_change"}
+_SESSION_ONLY = {
+    *("check_replaced", "replace_data_columns", "default_properties", "data_change"),
+    *("loads", "operation"),
+}
 
 
 def _check_mode(options: WriteOptions) -> None:

@@ -37,6 +37,14 @@ class Cursor:
         rest = self._tokens[self._at :]
         return all(token.kind is Kind.END or token.is_symbol(";") for token in rest)
 
+    @property
+    def at_name(self) -> bool:
+        return self.token.kind in (Kind.WORD, Kind.QUOTED)
+
+    def passed(self, mark: int) -> list[Token]:
+        """The tokens from a place up to here."""
+        return self._tokens[mark : self._at]
+
     def peek(self, ahead: int = 1) -> Token:
         return self._tokens[min(self._at + ahead, len(self._tokens) - 1)]
 
@@ -96,7 +104,7 @@ class Cursor:
             raise self.error(f"the statement should end here, but there is {self.token}")
 
     def identifier(self, what: str = "a name") -> str:
-        if self.token.kind not in (Kind.WORD, Kind.QUOTED):
+        if not self.at_name:
             raise self.error(f"expected {what}, found {self.token}")
         return self.next().text
 
@@ -111,6 +119,13 @@ class Cursor:
         position = self.position
         return TableRef(self.parts("the name of a table"), position)
 
+    def table_or_path(self) -> TableRef:
+        """Some statements also take a path in quotes."""
+        if self.token.kind is not Kind.STRING:
+            return self.table()
+        position = self.position
+        return TableRef(("delta", self.string()), position)
+
     def string(self, what: str = "a string") -> str:
         """Strings that stand side by side are one, as in Spark."""
         if self.token.kind is not Kind.STRING:
@@ -122,7 +137,7 @@ class Cursor:
 
     def integer(self, what: str = "a whole number") -> int:
         token = self.token
-        if token.kind is not Kind.NUMBER or not token.text.isdigit():
+        if token.kind is not Kind.NUMBER or not _is_whole(token.text):
             raise self.error(f"expected {what}, found {token}")
         self.next()
         return int(token.text)
@@ -199,7 +214,7 @@ class Cursor:
         if self.token.kind is not Kind.STRING:
             return self.integer("the number of a version")
         token = self.next()
-        if not token.text.isdigit():
+        if not _is_whole(token.text):
             raise self.error(f"{token.text!r} is not the number of a version", token)
         return int(token.text)
 
@@ -211,3 +226,8 @@ class Cursor:
     def _is_field(self) -> bool:
         """A word behind a dot is a name, whatever it says."""
         return self._at > 0 and self._tokens[self._at - 1].is_symbol(".")
+
+
+def _is_whole(text: str) -> bool:
+    """Digits, and not more of them than any version or count has."""
+    return text.isascii() and text.isdigit() and len(text) <= 18

@@ -3,22 +3,60 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lakebed.sql.cursor import Cursor
+from lakebed.sql.grammar.alter import parse_alter
+from lakebed.sql.grammar.copy_into import parse_copy
+from lakebed.sql.grammar.ctes import parse_with
+from lakebed.sql.grammar.describe import parse_comment, parse_describe, parse_show
+from lakebed.sql.grammar.insert import parse_insert
+from lakebed.sql.grammar.merge import parse_merge
+from lakebed.sql.grammar.row_changes import parse_delete, parse_update
+from lakebed.sql.grammar.services import (
+    parse_convert,
+    parse_fsck,
+    parse_generate,
+    parse_optimize,
+    parse_reorg,
+    parse_restore,
+    parse_vacuum,
+)
 from lakebed.sql.statement import Statement
 
 Grammar = Callable[[Cursor], Statement | None]
 """Reads a statement from its first word on; None if it is none of ours."""
 
-GRAMMARS: dict[str, Grammar] = {}
-"""By the first word of the statement."""
+GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
+    "ALTER": (parse_alter,),
+    "COMMENT": (parse_comment,),
+    "CONVERT": (parse_convert,),
+    "COPY": (parse_copy,),
+    "DELETE": (parse_delete,),
+    "DESC": (parse_describe,),
+    "DESCRIBE": (parse_describe,),
+    "FSCK": (parse_fsck,),
+    "GENERATE": (parse_generate,),
+    "INSERT": (parse_insert,),
+    "MERGE": (parse_merge,),
+    "OPTIMIZE": (parse_optimize,),
+    "REORG": (parse_reorg,),
+    "RESTORE": (parse_restore,),
+    "SHOW": (parse_show,),
+    "UPDATE": (parse_update,),
+    "VACUUM": (parse_vacuum,),
+    "WITH": (parse_with,),
+}
+"""By the first word of the statement. The first grammar that knows it has it."""
 
 
 def parse_statement(sql: str) -> Statement | None:
     """None for queries, and for all that is left to Spark."""
-    grammar = GRAMMARS.get(first_word(sql))
-    return None if grammar is None else grammar(Cursor(sql))
+    for grammar in GRAMMARS.get(first_word(sql), ()):
+        found = grammar(Cursor(sql))
+        if found is not None:
+            return found
+    return None
 
 
 def first_word(sql: str) -> str:

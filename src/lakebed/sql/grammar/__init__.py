@@ -1,1 +1,1 @@
-"""What each kind of statement looks like: text to statements."""
+"""Grammars: SQL text to statements, one file for each kind."""

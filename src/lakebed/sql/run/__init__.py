@@ -1,1 +1,1 @@
-"""What each kind of statement does."""
+"""Runners: what statements do, one file for each kind."""

@@ -1,0 +1,96 @@
+"""DELETE and UPDATE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from lakebed.errors import SqlError
+from lakebed.spec.column_metadata import current_default
+from lakebed.spec.schema import StructType
+from lakebed.sql.column_errors import pointing_at
+from lakebed.sql.context import SqlContext
+from lakebed.sql.grammar.row_changes import Assigned, DeleteStatement, UpdateStatement
+from lakebed.sql.names_in import Qualifier, check_once, column_path, has_subquery, renamed
+from lakebed.sql.statement import Slice
+from lakebed.sql.tables import OpenTable, open_table
+
+
+def run_delete(context: SqlContext, statement: DeleteStatement) -> DataFrame | None:
+    found = open_table(context, statement)
+    if found is None:
+        return None
+    check_no_ctes(context, statement.ctes)
+    names = _names(found, statement.alias)
+    texts = [statement.where]
+    alias, (where,) = _as_local(found, names, texts)
+    with pointing_at(context, texts):
+        return found.delta(alias).delete(where)
+
+
+def run_update(context: SqlContext, statement: UpdateStatement) -> DataFrame | None:
+    found = open_table(context, statement)
+    if found is None:
+        return None
+    check_no_ctes(context, statement.ctes)
+    names = _names(found, statement.alias)
+    texts = [statement.where, *(each.value for each in statement.assigned)]
+    alias, (where, *values) = _as_local(found, names, texts)
+    columns = assigned_columns(context, statement.assigned, found.snapshot.schema, names)
+    changes = dict(zip(columns, values, strict=True))
+    schema = found.snapshot.schema
+    full = {name: value or default_text(schema, name) for name, value in changes.items()}
+    with pointing_at(context, texts):
+        return found.delta(alias).update(where, full)
+
+
+def assigned_columns(
+    context: SqlContext,
+    assigned: Sequence[Assigned],
+    schema: StructType,
+    names: Sequence[Qualifier],
+) -> list[str]:
+    """The columns as the table spells them; an error at the place of one that it has not."""
+    refs = [each.column for each in assigned]
+    paths = [column_path(context, ref, schema, names) for ref in refs]
+    check_once(context, refs, paths)
+    return [rendered(path) for path in paths]
+
+
+def default_text(schema: StructType, name: str) -> str:
+    """What DEFAULT stands for."""
+    field = next((each for each in schema.fields if rendered((each.name,)) == name), None)
+    return (None if field is None else current_default(field)) or "NULL"
+
+
+def check_no_ctes(context: SqlContext, ctes: Slice | None) -> None:
+    if ctes is not None:
+        raise SqlError(
+            "WITH before DELETE and UPDATE is not supported",
+            sql=context.sql,
+            position=ctes.position,
+            hint="put the query where it is used, as in WHERE id IN (SELECT ...)",
+        )
+
+
+def rendered(path: Sequence[str]) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def _names(found: OpenTable, alias: str | None) -> tuple[Qualifier, ...]:
+    return found.names if alias is None else ((alias,),)
+
+
+def _as_local(
+    found: OpenTable, names: Sequence[Qualifier], texts: Sequence[Slice | None]
+) -> tuple[str | None, list[str | None]]:
+    """The texts as the only table in sight would have them, and the alias that they need.
+
+    Without an alias Lakebed itself may understand a condition, and leave files unread.
+    """
+    given = [text for text in texts if text is not None]
+    is_field = any(name[-1] in found.snapshot.schema for name in names)
+    alias = names[-1][-1] if names[-1] != found.ref.parts or found.ref.path is None else None
+    chosen = alias if is_field or any(map(has_subquery, given)) else None
+    return chosen, [None if text is None else renamed(text, names, chosen) for text in texts]

@@ -1,0 +1,164 @@
+"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, FSCK REPAIR and CONVERT TO DELTA."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
+from lakebed.commands.fsck import FSCK_SCHEMA, repair_table
+from lakebed.commands.row_target import USER_METADATA
+from lakebed.errors import SqlError
+from lakebed.log.table_log import TableLog
+from lakebed.spark.location import open_location
+from lakebed.spark.table_names import find_table
+from lakebed.sql.column_errors import pointing_at
+from lakebed.sql.context import SqlContext
+from lakebed.sql.grammar.services import (
+    ConvertStatement,
+    FsckStatement,
+    GenerateStatement,
+    OptimizeStatement,
+    ReorgStatement,
+    RestoreStatement,
+    VacuumStatement,
+)
+from lakebed.sql.names_in import column_path, renamed
+from lakebed.sql.query import query_frame
+from lakebed.sql.statement import Slice, Statement
+from lakebed.sql.tables import OpenTable, open_table
+from lakebed.tables.delta_table import DeltaTable
+
+_COLLECT_STATS = "spark.databricks.delta.stats.collect"
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+
+
+def run_optimize(context: SqlContext, statement: OptimizeStatement) -> DataFrame | None:
+    found = _opened(context, statement)
+    builder = found.delta().optimize()
+    if statement.where is not None:
+        builder = builder.where(renamed(statement.where, found.names, None))
+    with pointing_at(context, [statement.where]):
+        if statement.full:
+            return builder.executeFull()
+        if not statement.zorder_by:
+            return builder.executeCompaction()
+        schema = found.snapshot.schema
+        paths = [column_path(context, each, schema, found.names) for each in statement.zorder_by]
+        return builder.executeZOrderBy(*[_quoted(path) for path in paths])
+
+
+def run_vacuum(context: SqlContext, statement: VacuumStatement) -> DataFrame | None:
+    """As in delta-spark: the files of a dry run, else the path of the table."""
+    found = _opened(context, statement)
+    inventory = None
+    if statement.inventory is not None:
+        inventory = query_frame(context.session, f"SELECT * FROM {statement.inventory}")
+    frame = found.delta().vacuum(
+        statement.retain_hours,
+        dryRun=statement.dry_run,
+        mode=statement.mode,
+        inventory=inventory,
+    )
+    if statement.dry_run:
+        return frame
+    return context.session.createDataFrame([(found.root,)], "path STRING")
+
+
+def run_restore(context: SqlContext, statement: RestoreStatement) -> DataFrame | None:
+    table = _opened(context, statement).delta()
+    if statement.as_of.timestamp is None:
+        assert statement.as_of.version is not None
+        return table.restoreToVersion(statement.as_of.version)
+    return table.restoreToTimestamp(time_text(context, statement.as_of.timestamp))
+
+
+def run_reorg(context: SqlContext, statement: ReorgStatement) -> DataFrame | None:
+    found = _opened(context, statement)
+    builder = found.delta().optimize()
+    if statement.where is not None:
+        builder = builder.where(renamed(statement.where, found.names, None))
+    if statement.iceberg is not None:
+        return builder.executeUpgradeUniform(statement.iceberg)
+    with pointing_at(context, [statement.where]):
+        return builder.executePurge()
+
+
+def run_generate(context: SqlContext, statement: GenerateStatement) -> DataFrame | None:
+    _opened(context, statement).delta().generate(statement.mode)
+    return context.empty()
+
+
+def run_fsck(context: SqlContext, statement: FsckStatement) -> DataFrame | None:
+    """The files that are not there, and whether it is the data or the vector that is gone."""
+    found = _opened(context, statement)
+    metadata = context.session.conf.get(USER_METADATA, None)
+    gone = repair_table(found.log, dry_run=statement.dry_run, user_metadata=metadata)
+    rows = gone.to_pylist()
+    return context.session.createDataFrame(
+        [tuple(row[name] for name in FSCK_SCHEMA.names) for row in rows],
+        "dataFilePath STRING, dataFileMissing BOOLEAN, deletionVectorPath STRING, "
+        "deletionVectorFileMissing BOOLEAN",
+    )
+
+
+def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame | None:
+    session = context.session
+    path = _parquet_path(context, statement)
+    if path is None:
+        # A name of the catalog, which changes with the table.
+        columns = None if statement.partitions is None else statement.partitions.text
+        DeltaTable.convertToDelta(session, str(statement.table), columns)
+        return context.empty()
+    settings = dict(session.conf.getAll)
+    store, _ = open_location(session, path, {})
+    defaults = {k: v for k, v in settings.items() if k.startswith(_DEFAULTS)}
+    options = ConvertOptions(
+        partition_schema(None if statement.partitions is None else statement.partitions.text),
+        stats=statement.statistics and settings.get(_COLLECT_STATS, "true").lower() != "false",
+        default_properties={f"delta.{k[len(_DEFAULTS) :]}": v for k, v in defaults.items()},
+        user_metadata=settings.get(USER_METADATA),
+    )
+    convert_folder(TableLog(store), options)
+    return context.empty()
+
+
+def time_text(context: SqlContext, expression: Slice) -> str:
+    """The time that an expression gives, as a text in the time zone of the session."""
+    query = f"SELECT CAST(CAST(({expression}) AS TIMESTAMP) AS STRING)"
+    with pointing_at(context, [expression]):
+        row = context.session.sql(query).head()
+    if row is None or row[0] is None:
+        raise SqlError(
+            "this is not a time",
+            sql=context.sql,
+            position=expression.position,
+            hint="write it as '2026-01-31 12:00:00'",
+        )
+    return str(row[0])
+
+
+def _parquet_path(context: SqlContext, statement: ConvertStatement) -> str | None:
+    parts = statement.table.parts
+    if len(parts) != 2 or "/" not in parts[1]:
+        found = find_table(context.session, str(statement.table))
+        is_folder = found is None and len(parts) == 2 and parts[0].lower() in ("parquet", "delta")
+        return parts[1] if is_folder else None
+    if parts[0].lower() not in ("parquet", "delta"):
+        raise SqlError(
+            f"{parts[0]} cannot be converted to Delta",
+            sql=context.sql,
+            position=statement.table.position,
+            hint="Parquet files can: CONVERT TO DELTA parquet.`/data/orders`",
+        )
+    return parts[1]
+
+
+def _opened(context: SqlContext, statement: Statement) -> OpenTable:
+    found = open_table(context, statement)
+    # Nobody else knows these statements: what is no Delta table is an error by now.
+    assert found is not None
+    return found
+
+
+def _quoted(path: tuple[str, ...]) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)

@@ -1,0 +1,1 @@
+"""Tests of the SQL front end. The session is in tests/."""
