@@ -7,12 +7,12 @@ from functools import cached_property
 
 from lakebed.commands.alter.change import AlterTarget
 from lakebed.commands.row_target import USER_METADATA
-from lakebed.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.errors import excerpt as place_in
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
-from lakebed.spark.table_names import delta_location, find_table
+from lakebed.spark.session_catalog import find, resolve
 from lakebed.sql.context import SqlContext
 from lakebed.sql.statement import Statement, TableRef
 from lakebed.tables.delta_table import DeltaTable
@@ -52,7 +52,7 @@ class OpenTable:
 def open_table(context: SqlContext, statement: Statement) -> OpenTable | None:
     """None if it is no Delta table, and another engine may know the statement."""
     ref = statement.table
-    location = ref.path or _named(context, statement)
+    location = _location(context, statement)
     if location is None:
         return None
     store, root = open_location(context.session, location, {})
@@ -64,21 +64,15 @@ def open_table(context: SqlContext, statement: Statement) -> OpenTable | None:
     return found
 
 
-def _named(context: SqlContext, statement: Statement) -> str | None:
+def _location(context: SqlContext, statement: Statement) -> str | None:
     session, ref = context.session, statement.table
-    try:
-        found = find_table(session, str(ref))
-    except UnsupportedFeatureError:
-        # A table of another catalog.
-        if statement.is_ours:
-            raise
-        return None
+    found = find(session, ref.parts)
     if found is not None and found.is_delta:
         return found.location
     if not statement.is_ours:
         return None
     try:
-        return delta_location(session, str(ref))
+        return resolve(session, ref.parts).location
     except (TableNotFoundError, InvalidArgumentError) as error:
         raise type(error)(_shown(context, ref, error.message), hint=error.hint) from error
 

@@ -14,6 +14,7 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.row_changes import Assigned, DeleteStatement, UpdateStatement
 from lakebed.sql.names_in import Qualifier, check_once, column_path, has_subquery, renamed
 from lakebed.sql.statement import Slice
+from lakebed.sql.subqueries import with_views
 from lakebed.sql.tables import OpenTable, open_table
 
 
@@ -25,8 +26,8 @@ def run_delete(context: SqlContext, statement: DeleteStatement) -> DataFrame | N
     names = _names(found, statement.alias)
     texts = [statement.where]
     alias, (where,) = _as_local(found, names, texts)
-    with pointing_at(context, texts):
-        return found.delta(alias).delete(where)
+    with pointing_at(context, texts), with_views(context, [where]) as (condition,):
+        return found.delta(alias).delete(condition)
 
 
 def run_update(context: SqlContext, statement: UpdateStatement) -> DataFrame | None:
@@ -38,11 +39,13 @@ def run_update(context: SqlContext, statement: UpdateStatement) -> DataFrame | N
     texts = [statement.where, *(each.value for each in statement.assigned)]
     alias, (where, *values) = _as_local(found, names, texts)
     columns = assigned_columns(context, statement.assigned, found.snapshot.schema, names)
-    changes = dict(zip(columns, values, strict=True))
     schema = found.snapshot.schema
-    full = {name: value or default_text(schema, name) for name, value in changes.items()}
-    with pointing_at(context, texts):
-        return found.delta(alias).update(where, full)
+    with pointing_at(context, texts), with_views(context, [where, *values]) as (condition, *new):
+        changes = {
+            name: value or default_text(schema, name)
+            for name, value in zip(columns, new, strict=True)
+        }
+        return found.delta(alias).update(condition, changes)
 
 
 def assigned_columns(

@@ -10,7 +10,7 @@ from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
-from lakebed.spark.table_names import find_table
+from lakebed.spark.session_catalog import find
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.services import (
@@ -140,7 +140,7 @@ def time_text(context: SqlContext, expression: Slice) -> str:
 def _parquet_path(context: SqlContext, statement: ConvertStatement) -> str | None:
     parts = statement.table.parts
     if len(parts) != 2 or "/" not in parts[1]:
-        found = find_table(context.session, str(statement.table))
+        found = find(context.session, parts)
         is_folder = found is None and len(parts) == 2 and parts[0].lower() in ("parquet", "delta")
         return parts[1] if is_folder else None
     if parts[0].lower() not in ("parquet", "delta"):
