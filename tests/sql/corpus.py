@@ -13,7 +13,8 @@ what is expected; without any the statement only has to succeed.
 
 - `-- | ` is a row. Rows come in any order, unless there is `-- ordered`. `*` is any value.
 - `-- columns: a, b` are the names of the columns; `-- no rows` is an empty result.
-- `-- error: CODE some words`: it fails, with this code and with these words in the message.
+- `-- error: CODE some words`: it fails, with this code (or one that begins so) and with these words
+  in the message.
 - `-- spark: t, u`: plain Spark gives the same rows for this text, where t and u are what the
   standalone reader reads of these tables.
 - `-- table: t`: the rows that follow are those that the standalone reader finds in the table.
@@ -95,7 +96,7 @@ def read_corpus(path: Path) -> list[Entry]:
 
 
 def names(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def shown(row: Iterable[Any]) -> str:
