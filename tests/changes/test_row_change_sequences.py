@@ -2,10 +2,11 @@
 
 The model is a dict of rows by number, and knows SQL's logic of three values. After each command
 the table has the rows of the model, by Spark, by the standalone reader and by its files read by
-hand; the change feed and the history say what the model did; an earlier version reads as it was.
+hand; the change feed and the history say what the model did; each earlier version reads as it was.
 On tables with row tracking the numbers of the model are the row ids.
 
-The run of every day is short and always the same; with `LAKEBED_LONG=1` it is long and random.
+The run of every day is short and always the same; with `LAKEBED_LONG=300` it is random and has so
+many sequences.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.schema import StructType
 
-LONG = os.environ.get("LAKEBED_LONG", "0") != "0"
+LONG = int(os.environ.get("LAKEBED_LONG", "0"))
 
 
 # --- the table and its model ---------------------------------------------------------------------
@@ -232,6 +233,13 @@ class Sequences(RuleBasedStateMachine):
         }
         self.check(step)
 
+    @rule()
+    def compact(self) -> None:
+        """Rows move to other files, and stay the same rows."""
+        self.table().optimize().executeCompaction()
+        moved = lakebed.open(self.path).version == len(self.past)
+        self.check(Step("OPTIMIZE"), is_commit=moved)
+
     @precondition(lambda self: bool(self.rows))
     @rule(data=st.data(), checkpoint=st.booleans())
     def query(self, data: st.DataObject, checkpoint: bool) -> None:
@@ -245,10 +253,11 @@ class Sequences(RuleBasedStateMachine):
 
     # --- what holds after each ---
 
-    def check(self, step: Step) -> None:
+    def check(self, step: Step, is_commit: bool | None = None) -> None:
         before = dict(self.rows)
-        is_write = step.operation == "WRITE"
-        is_commit = is_write or bool(step.changes) or bool(step.inserted)
+        if is_commit is None:
+            is_write = step.operation == "WRITE"
+            is_commit = is_write or bool(step.changes) or bool(step.inserted)
         if is_commit:
             self.operations.append(step.operation)
             self.feeds.append(step.feed(before))
@@ -262,8 +271,9 @@ class Sequences(RuleBasedStateMachine):
         earlier = random.randrange(version + 1)
         wanted = Counter({("now", *row): times for row, times in self.past[-1].items()})
         wanted += Counter({("then", *row): times for row, times in self.past[earlier].items()})
-        wanted += self.feeds[-1] if is_commit else Counter()
-        assert self.shown(earlier, version if is_commit else None) == wanted
+        for number, feed in enumerate(self.feeds[earlier:], earlier):
+            wanted += Counter({(number, *change): times for change, times in feed.items()})
+        assert self.shown(earlier) == wanted
         for number, rows in enumerate(self.past):
             assert self.standalone(number) == rows, f"version {number}"
 
@@ -322,19 +332,18 @@ class Sequences(RuleBasedStateMachine):
             self.path
         )
 
-    def shown(self, earlier: int, changed: int | None) -> Counter[Plain]:
-        """This version, an earlier one and the changes, in one query: starting each takes long."""
-        frames = [
-            self.read().withColumn("_change_type", F.lit("now")),
-            self.read(earlier).withColumn("_change_type", F.lit("then")),
-        ]
-        if changed is not None:
-            reader = self.spark.read.format("delta").option("readChangeFeed", "true")
-            feed = reader.option("startingVersion", changed).load(self.path)
-            frames.append(feed.where(f"_commit_version = {changed}").select(frames[0].columns))
-            assert feed.columns[-2:] == ["_commit_version", "_commit_timestamp"]
+    def shown(self, earlier: int) -> Counter[Plain]:
+        """This version, an earlier one and all changes from there on, in one query: starting each
+        takes long.
+        """
+        reader = self.spark.read.format("delta").option("readChangeFeed", "true")
+        feed = reader.option("startingVersion", earlier).load(self.path)
+        assert feed.columns[-2:] == ["_commit_version", "_commit_timestamp"]
+        frames = [feed.drop("_commit_timestamp")]
+        for name, frame in (("now", self.read()), ("then", self.read(earlier))):
+            frames.append(frame.selectExpr("*", f"'{name}' AS _change_type", "NULL"))
         found = reduce(lambda one, other: one.unionAll(other), frames).toArrow().to_pylist()
-        return Counter((row["_change_type"], *plain(row)) for row in found)
+        return Counter(map(_labelled, found))
 
     def standalone(self, version: int | None = None, where: str | None = None) -> Counter[Plain]:
         table = lakebed.open(self.path, version=version).to_arrow(where=where)
@@ -352,6 +361,12 @@ class Sequences(RuleBasedStateMachine):
                         *row_ids(add, place, row, snapshot.metadata.configuration),
                         logical(snapshot.schema, {**row, **add.partition_values}),
                     )
+
+
+def _labelled(row: Row) -> Plain:
+    version = row["_commit_version"]
+    label = (row["_change_type"],) if version is None else (version, row["_change_type"])
+    return (*label, *plain(row))
 
 
 def row_ids(
@@ -415,9 +430,9 @@ def test_any_sequence_of_commands_does_what_the_model_does(spark: SparkSession) 
     run_state_machine_as_test(
         type("Machine", (Sequences,), {"spark": spark}),
         settings=settings(
-            max_examples=300 if LONG else 4,
+            max_examples=LONG or 4,
             stateful_step_count=12 if LONG else 6,
-            derandomize=not LONG,
+            derandomize=LONG == 0,
             database=None,
             phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],
             suppress_health_check=list(HealthCheck),
