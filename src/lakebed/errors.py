@@ -256,7 +256,9 @@ class ConcurrentDeleteDeleteError(ConflictError):
 
 
 class RowConflictError(ConcurrentDeleteDeleteError):
-    """Both commits delete or change the same rows. `rows` has some of their indexes by file."""
+    """Both commits delete or change the same rows. `rows` has some of their indexes by file, and
+    `values` some of the rows as the operation read them.
+    """
 
     code = "ROW_CONFLICT"
 
@@ -268,9 +270,11 @@ class RowConflictError(ConcurrentDeleteDeleteError):
         operation: str | None = None,
         files: Sequence[str] = (),
         rows: Mapping[str, list[int]] | None = None,
+        values: Sequence[Mapping[str, object]] = (),
         hint: str | None = None,
     ) -> None:
         self.rows: Mapping[str, list[int]] = {} if rows is None else dict(rows)
+        self.values = tuple(values)
         super().__init__(message, version=version, operation=operation, files=files, hint=hint)
 
 

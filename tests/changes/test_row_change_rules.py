@@ -263,8 +263,12 @@ def test_several_rows_of_the_source_for_one_of_the_table(
     table = make(spark, tmp_path / "t", "SELECT id, 'x' AS name FROM range(5)", **VECTORS)
     source = spark.sql("SELECT 3L AS id, concat('v', id) AS name FROM range(3)").alias("s")
     merge = table.alias("t").merge(source, "t.id = s.id")
-    with pytest.raises(MultipleMatchesError, match=r"3 rows.*'id': 3, 'name': 'v0'"):
+    shown = r"3 rows.* one row of the table, {'id': 3}, .*{'id': 3, 'name': 'v0'}"
+    with pytest.raises(MultipleMatchesError, match=shown):
         merge.whenMatchedUpdate(set={"name": "s.name"}).execute()
+    unequal = table.alias("t").merge(source, "t.id > 3 AND s.id = 3")
+    with pytest.raises(MultipleMatchesError, match=r"table, {'id': 4, 'name': 'x'}, "):
+        unequal.whenMatchedUpdate(set={"name": "s.name"}).execute()
     assert lakebed.open(tmp_path / "t").version == 0
     merge = table.alias("t").merge(source, "t.id = s.id")
     merge.whenMatchedUpdate("s.name = 'v1'", {"name": "s.name"}).execute()
@@ -444,8 +448,9 @@ def test_two_changes_of_the_same_row(
     path = tmp_path / "t"
     table = make(spark, path, "SELECT id, 'x' AS name FROM range(10)", **VECTORS)
     meanwhile(monkeypatch, lambda: table.update("id = 3", {"name": "'theirs'"}))
-    with pytest.raises(RowConflictError, match="3"):
+    with pytest.raises(RowConflictError, match=r"\(row 3\).*{'id': 3, 'name': 'x'}") as caught:
         table.update("id IN (3, 4)", {"name": "'ours'"})
+    assert caught.value.values == ({"id": 3, "name": "x"},)
     found = dict(rows(table))
     assert (found[3], found[4]) == ("theirs", "x")
 

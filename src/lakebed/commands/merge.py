@@ -16,6 +16,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
+from lakebed.arrow.file_rows import rows_at
 from lakebed.commands.assignments import as_column, is_generated
 from lakebed.commands.delete import ALL
 from lakebed.commands.merge_columns import named_request
@@ -221,7 +222,7 @@ class _Merge:
         }
         positions = finder.find(marked, sums)
         if positions.has_doubles and not self._only_deletes_matches():
-            raise self._disputed(marked)
+            raise self._disputed(marked, finder.scan)
         return positions
 
     def _seen(self, changed: DataFrame, finder: RowPositions) -> Mapping[int, RowIndexSet]:
@@ -238,7 +239,7 @@ class _Merge:
         matched = [clause for clause in self._request.clauses if clause.kind == "matched"]
         return len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
 
-    def _disputed(self, marked: DataFrame) -> MultipleMatchesError:
+    def _disputed(self, marked: DataFrame, scan: RowScan) -> MultipleMatchesError:
         f = self._f
         doubled = marked.where(f.col(SOURCE).isNotNull()).groupBy(FILE, POSITION)
         numbers = doubled.agg(f.sort_array(f.collect_list(SOURCE)).alias("rows"))
@@ -248,9 +249,12 @@ class _Merge:
         wanted = f.col(SOURCE).isin(first["rows"][:_SHOWN])
         rows = self._source.frame.where(wanted).select(*names).collect()
         shown = [dict(zip(self._source.schema.names, row, strict=True)) for row in rows]
+        fields = (self._target_field(name) for name, _ in self._equalities())
+        keys = list(dict.fromkeys(field.name for field in fields if field is not None))
+        (met,) = rows_at(self._snapshot, scan.adds[first[FILE]], [first[POSITION]], keys or None)
         return MultipleMatchesError(
-            f"{len(first['rows'])} rows of the source match one row of the table, and MERGE would "
-            "change it more than once; some of them: " + "; ".join(map(str, shown)),
+            f"{len(first['rows'])} rows of the source match one row of the table, {met}, and MERGE "
+            "would change it more than once; some of them: " + "; ".join(map(str, shown)),
             hint="make the source unique in what the condition compares, for example with "
             "dropDuplicates, or add a condition to the clause that only one of them meets",
         )

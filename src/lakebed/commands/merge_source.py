@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -88,6 +88,9 @@ class Source:
                 f.max(key.value).alias(f"max{number}"),
             ]
         found = self.frame.agg(*asked).toArrow()
+        num_rows = found.column("rows")[0].as_py()
+        if usable and num_rows <= _MOST_VALUES:
+            return Look(num_rows, _conjunction(self._values(usable)))
         partitions = {name.lower() for name in snapshot.partition_columns}
         tests: list[Expression] = []
         for number, key in enumerate(usable):
@@ -95,17 +98,23 @@ class Source:
             if key.field.name.lower() in partitions:
                 tests += self._one_of(key)
             tests += _between(key.field, bounds)
-        return Look(found.column("rows")[0].as_py(), _conjunction(tests))
+        return Look(num_rows, _conjunction(tests))
+
+    def _values(self, keys: Sequence[Key]) -> list[Expression]:
+        """A source of few rows says all values of its keys: they meet less than their bounds."""
+        named = [key.value.alias(f"v{number}") for number, key in enumerate(keys)]
+        table = self.frame.select(*named).toArrow()
+        return [
+            test
+            for number, key in enumerate(keys)
+            for test in _among(key, table.column(f"v{number}").unique())
+        ]
 
     def _one_of(self, key: Key) -> list[Expression]:
         """The partitions that the source is about, unless they are very many."""
         distinct = self.frame.select(key.value.alias("v")).distinct().limit(_MOST_VALUES + 1)
         values = distinct.toArrow().column("v")
-        known = [value for value in values if value.is_valid]
-        if len(values) > _MOST_VALUES or not known:
-            return []
-        literals = tuple(_literal(value, key.field.data_type) for value in known)
-        return [In(TableColumn((key.field.name,), key.field.data_type), literals)]
+        return [] if len(values) > _MOST_VALUES else _among(key, values)
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,13 @@ def _conjunction(tests: Sequence[Expression]) -> Expression | None:
     if not tests:
         return None
     return tests[0] if len(tests) == 1 else And(tuple(tests))
+
+
+def _among(key: Key, values: Iterable[pa.Scalar]) -> list[Expression]:
+    literals = tuple(_literal(each, key.field.data_type) for each in values if each.is_valid)
+    if not literals:
+        return []
+    return [In(TableColumn((key.field.name,), key.field.data_type), literals)]
 
 
 def _between(field: StructField, bounds: Sequence[pa.Scalar]) -> list[Expression]:

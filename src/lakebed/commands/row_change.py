@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
+from lakebed.arrow.file_rows import may_match
 from lakebed.arrow.write import HANDLED_FEATURES, FileLayout, Written
 from lakebed.commands.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.row_target import RowTarget
@@ -100,6 +101,7 @@ class RowChange:
             user_metadata=target.user_metadata,
             handles=HANDLED_FEATURES,
             row_level=target.row_level,
+            may_match=may_match if target.row_level else None,
         )
         self._names = names or {}
         self._started = time.monotonic()

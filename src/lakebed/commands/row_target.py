@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, SparkSession
 
+from lakebed.commands.row_disputes import with_values
 from lakebed.errors import (
     AppendOnlyError,
     ConflictError,
     MetadataChangedError,
     PredicateError,
+    RowConflictError,
 )
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc
@@ -106,6 +108,8 @@ class RowTarget:
             snapshot = self._writable(self.log.snapshot())
             try:
                 return attempt(snapshot)
+            except RowConflictError as error:
+                raise with_values(error, snapshot) from error
             except ConflictError as error:
                 if not _may_start_over(error, snapshot) or number + 1 == ATTEMPTS:
                     raise

@@ -6,7 +6,8 @@ commit, the winning commit and a reader of deletion vectors, and gives the error
 
 Differences from delta-spark, all towards fewer surprises:
 
-- Statistics count, not only partition values, when a read predicate meets an added file.
+- Statistics count, not only partition values, when a read predicate meets an added file; then the
+  rows of the file, if it is small.
 - A transaction that stages a `Txn`, or adds a file again, depends on these as if it had read them.
 - Rows that were marked in a file conflict only with a change of the same rows: `row_conflicts` says
   why, and the rules for whole files leave marked files to it. It comes before them, since "the same
@@ -53,6 +54,9 @@ from lakebed.transaction.row_conflicts import rows_changed_twice
 from lakebed.transaction.row_marks import Vectors
 from lakebed.transaction.row_tracking import DOMAIN as ROW_TRACKING_DOMAIN
 from lakebed.transaction.winner import Winner
+
+_MOST_BYTES = 16 << 20
+"""Of new files that are looked into."""
 
 Rule = Callable[[Proposal, Snapshot, Winner, Vectors], ConflictError | None]
 
@@ -146,7 +150,7 @@ def files_appended(
     seen = _covered(proposal, base, winner.adds)
     if proposal.row_level:
         seen = _with_new_rows(seen, base, winner, vectors)
-    if not seen:
+    if not seen or _are_no_matches(proposal, base, seen):
         return None
     files = [add.path for add in seen]
     return file_conflict(
@@ -248,6 +252,20 @@ def _covered(proposal: Proposal, base: Snapshot, adds: Sequence[Add]) -> list[Ad
 def _mask(predicate: Expression, columns: FileColumns, base: Snapshot) -> list[bool]:
     kept: pa.BooleanArray = skip(predicate, columns, base.partition_columns)
     return [value is not False for value in kept.to_pylist()]
+
+
+def _are_no_matches(proposal: Proposal, base: Snapshot, adds: Sequence[Add]) -> bool:
+    """Whether a look into the files shows that no read would have found a row there.
+
+    To plan the work again takes a scan or more, to look into small files much less.
+    """
+    reads, may_match = proposal.reads, proposal.may_match
+    if may_match is None or reads.whole_table or None in reads.predicates:
+        return False
+    if sum(add.size for add in adds) > _MOST_BYTES:
+        return False
+    predicates = [predicate for predicate in reads.predicates if predicate is not None]
+    return not any(may_match(base, adds, predicate) for predicate in predicates)
 
 
 def _with_new_rows(

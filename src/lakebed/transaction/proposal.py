@@ -19,7 +19,7 @@ from lakebed.spec.actions import (
 )
 from lakebed.transaction.isolation import IsolationLevel
 from lakebed.transaction.operation import Operation
-from lakebed.transaction.reads import Reads, paths_of
+from lakebed.transaction.reads import MayMatch, Reads, paths_of
 from lakebed.transaction.row_marks import Mark
 
 T = TypeVar("T")
@@ -30,6 +30,7 @@ class Proposal:
     """`txn_id` is unique and goes into the commit; `recommits` are the paths of files that are
     added although they are in the table already, to change what the log says about them. `marks`
     become actions when a version is drafted; without `row_level` they conflict as whole files.
+    `may_match` looks into new files of others where their statistics do not tell enough.
     """
 
     operation: Operation
@@ -42,6 +43,7 @@ class Proposal:
     handles: frozenset[str] = frozenset()
     marks: tuple[Mark, ...] = ()
     row_level: bool = True
+    may_match: MayMatch | None = None
 
     @cached_property
     def metadata(self) -> Metadata | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,6 +14,8 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 
 Files: TypeAlias = "pa.Table | Iterable[Add] | Iterable[str]"
+MayMatch: TypeAlias = "Callable[[Snapshot, Sequence[Add], Expression], bool]"
+"""Whether one of some files may have a row that satisfies a predicate, by a look into them."""
 
 
 @dataclass(frozen=True)

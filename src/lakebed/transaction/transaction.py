@@ -25,7 +25,7 @@ from lakebed.transaction.isolation import IsolationLevel, choose_level
 from lakebed.transaction.operation import Operation
 from lakebed.transaction.outcome import Outcome
 from lakebed.transaction.proposal import Proposal
-from lakebed.transaction.reads import Files, ReadRecorder, paths_of
+from lakebed.transaction.reads import Files, MayMatch, ReadRecorder, paths_of
 from lakebed.transaction.retries import Retries
 from lakebed.transaction.row_marks import Mark, check_marks
 from lakebed.transaction.validation import check_actions
@@ -36,7 +36,8 @@ class Transaction:
 
     `isolation` replaces what the table and the actions ask for. `handles` names the table features
     that the operation takes care of (see `spec.features.check_writable`). Without `row_level`,
-    marked rows conflict as if the whole file were changed. For one thread.
+    marked rows conflict as if the whole file were changed. `may_match` looks into small files that
+    others add meanwhile; without it, their statistics decide. For one thread.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Transaction:
         handles: Collection[str] = (),
         retries: Retries | None = None,
         row_level: bool = True,
+        may_match: MayMatch | None = None,
     ) -> None:
         chosen = store if store is not None or snapshot is None else snapshot.store
         if chosen is None:
@@ -67,6 +69,7 @@ class Transaction:
         self._recommits: set[str] = set()
         self._marks: dict[str, Mark] = {}
         self._row_level = row_level
+        self._may_match = may_match
         self._reads = ReadRecorder()
         self._done = False
 
@@ -147,6 +150,7 @@ class Transaction:
             handles=self._handles,
             marks=tuple(self._marks.values()),
             row_level=self._row_level,
+            may_match=self._may_match,
         )
 
     def commit(self) -> Outcome:
