@@ -8,6 +8,7 @@ the difference.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from itertools import pairwise, product
@@ -53,9 +54,13 @@ def merge_insert(table: lakebed.DeltaTable, source: DataFrame) -> None:
     ).execute()
 
 
-def merge_not_in_source(table: lakebed.DeltaTable, source: DataFrame) -> None:
+def merge_update_not_in_source(table: lakebed.DeltaTable, source: DataFrame) -> None:
     merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
-    merge = merge.whenNotMatchedBySourceUpdate("t.id < 6", {"name": "'kept'"})
+    merge.whenNotMatchedBySourceUpdate("t.id < 6", {"name": "'kept'"}).execute()
+
+
+def merge_delete_not_in_source(table: lakebed.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
     merge.whenNotMatchedBySourceDelete("t.id > 25").execute()
 
 
@@ -79,9 +84,12 @@ CHANGES: dict[Callable[[Any, DataFrame], None], str] = {
     merge_insert: """SELECT * FROM before UNION ALL
                      SELECT s.id, s.part, 'new', 0 FROM source s LEFT ANTI JOIN before t
                      ON t.id = s.id WHERE s.score <> 5""",
-    merge_not_in_source: """SELECT t.id, t.part, if(s.id IS NULL AND t.id < 6, 'kept', t.name),
-                            t.score FROM before t LEFT JOIN source s ON t.id = s.id
-                            WHERE s.id IS NOT NULL OR t.id <= 25""",
+    merge_update_not_in_source: """
+        SELECT t.id, t.part, if(s.id IS NULL AND t.id < 6, 'kept', t.name), t.score
+        FROM before t LEFT JOIN source s ON t.id = s.id""",
+    merge_delete_not_in_source: """
+        SELECT t.* FROM before t LEFT JOIN source s ON t.id = s.id
+        WHERE s.id IS NOT NULL OR t.id <= 25""",
     merge_everything: f"""
         SELECT coalesce(s.id, t.id), if(s.id IS NULL, t.part, s.part),
                if(s.id IS NULL, t.name, s.name), if(s.id IS NULL, t.score + 100, s.score)
@@ -121,6 +129,11 @@ def test_all_changes(
         change(lakebed.DeltaTable.forPath(spark, path), source(spark))
         assert others(path) == expected, change.__name__
     assert rows(spark.read.format("delta").load(path)) == states[-1]
+    marked = [add for add in adds_ever(path) if add.get("deletionVector")]
+    assert bool(marked) == vectors
+    assert {name[:4] for add in adds_ever(path) for name in add["partitionValues"]} == (
+        {"part" if mapping == "none" else "col-"} if partitioned else set()
+    )
     if feed:
         found = changes(spark, path)
         for version, (before, after) in enumerate(pairwise(states), start=1):
@@ -168,6 +181,13 @@ def others(path: str) -> Rows:
     query = QueryBuilder().register("t", deltalake.DeltaTable(path))
     found = pa.table(query.execute("SELECT id, part, name, score FROM t").read_all())
     return sorted((tuple(row.values()) for row in found.to_pylist()), key=str)
+
+
+def adds_ever(path: str) -> list[dict[str, Any]]:
+    """Of all commits, as the log has them."""
+    files = (Path(path) / "_delta_log").glob("*.json")
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return [line["add"] for line in lines if "add" in line]
 
 
 def changes(spark: SparkSession, path: str) -> dict[int, Counter[tuple[Any, ...]]]:

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from lakebed.commands.assignments import as_column
 from lakebed.commands.optimize.auto import auto_compact
 from lakebed.commands.row_change import CHANGE_TYPE, Found, RowChange, uses_vectors
-from lakebed.commands.row_condition import check_condition, described
+from lakebed.commands.row_condition import check_condition, described, known_predicate
 from lakebed.commands.row_positions import IN_SCAN_ORDER, RowPositions
 from lakebed.commands.row_scan import RowScan
 from lakebed.commands.row_target import RowTarget
@@ -88,7 +88,8 @@ class _Delete:
         positions = RowPositions(scan, self._target.most(IN_SCAN_ORDER)).find(matching)
         if not positions.rows:
             return {"numDeletedRows": 0}
-        self._change.transaction.read_predicate(self._predicate)
+        known = self._predicate or known_predicate(matching, self._snapshot.schema)
+        self._change.transaction.read_predicate(known)
         found = Found(scan, positions.rows, changes=self._changes(matching), num_new=0)
         return self._change.commit(found, lambda _: {"numDeletedRows": positions.num_rows})
 

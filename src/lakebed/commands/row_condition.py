@@ -5,7 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError
+from lakebed.expressions import Expression
 from lakebed.spark.functions import is_connect
+from lakebed.spec.schema import StructType
 
 
 def described(condition: str | Column | None) -> list[str]:
@@ -16,6 +18,21 @@ def described(condition: str | Column | None) -> list[str]:
         return [f"({condition})"]
     # What a column prints is its expression between `Column<'` and `'>`.
     return [str(condition)[len("Column<'") : -len("'>")]]
+
+
+def known_predicate(filtered: DataFrame, schema: StructType) -> Expression | None:
+    """What Spark's condition on top of `filtered` says, as far as Lakebed understands it.
+
+    It is true for all rows that the condition is true for. `schema` has the columns of the frame.
+    """
+    if is_connect(filtered):
+        return None
+    from lakebed.spark.filters import FilterReader
+    from lakebed.spark.internals.jvm import Jvm
+    from lakebed.spark.internals.plans import top_condition
+
+    reader = FilterReader(Jvm.of(filtered.sparkSession), schema, "none")
+    return reader.read(top_condition(filtered)).expression
 
 
 def check_condition(filtered: DataFrame, command: str) -> None:

@@ -24,11 +24,12 @@ from lakebed.commands.assignments import (
 from lakebed.commands.delete import ALL
 from lakebed.commands.optimize.auto import auto_compact
 from lakebed.commands.row_change import CHANGE_TYPE, Found, NewRows, RowChange, uses_vectors
-from lakebed.commands.row_condition import check_condition, described
+from lakebed.commands.row_condition import check_condition, described, known_predicate
 from lakebed.commands.row_positions import IN_SCAN_ORDER, RowPositions
 from lakebed.commands.row_scan import ROW_VERSION, RowScan
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
+from lakebed.expressions import Expression
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
@@ -82,13 +83,18 @@ class _Update:
         if not adds:
             return {"numUpdatedRows": 0}
         scan = RowScan(self._snapshot, self._target.plane, adds)
-        self._change.transaction.read_predicate(self._predicate)
+        self._change.transaction.read_predicate(self._known_predicate(scan))
         finder = RowPositions(scan, self._target.most(IN_SCAN_ORDER))
         if self._is_small(adds) and finder.fits_driver and uses_vectors(self._snapshot):
             noting = scan.plane.noting(self._updated(scan))
             if noting is not None:
                 return self._in_one_scan(scan, noting)
         return self._in_two_scans(scan, finder.find(self._matching(scan)))
+
+    def _known_predicate(self, scan: RowScan) -> Expression | None:
+        if self._predicate is not None or self._condition is None:
+            return self._predicate
+        return known_predicate(self._matching(scan), self._schema)
 
     def _is_small(self, adds: Sequence[Add]) -> bool:
         if self._feed or is_connect(self._target.session):

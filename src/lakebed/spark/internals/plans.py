@@ -45,6 +45,11 @@ def _is_fixed(leaf: JavaObject) -> bool:
     return kind in ("LocalRelation", "Range", "OneRowRelation")
 
 
+def top_condition(filtered: DataFrame) -> JavaObject:
+    """The condition of a DataFrame that was just filtered."""
+    return filtered._jdf.queryExecution().analyzed().condition()
+
+
 def equal_keys(joined: DataFrame) -> list[tuple[str, Column]]:
     """The columns of the left side that a join compares with values of the right side alone."""
     join = joined._jdf.queryExecution().analyzed()
