@@ -129,7 +129,12 @@ def test_one_giant_among_files_is_seen(path: Path) -> None:
     assert grade(health(path), "file skew") == "ok"
     made_up(path, [4096 * MIB])
     assert grade(health(path), "file skew") == "warning"
-    assert health(path)["file skew"].numbers["largest_bytes"] == 4096 * MIB
+    found = health(path)["file skew"]
+    assert found.numbers["largest_bytes"] == 4096 * MIB
+    assert found.mend == (
+        "table.set_properties({'delta.targetFileSize': '128mb'}), then "
+        "DeltaTable.forPath(spark, path).optimize().executeZOrderBy('id')"
+    )
 
 
 def test_uneven_and_finely_cut_partitions(path: Path, tmp_path: Path) -> None:
@@ -142,6 +147,7 @@ def test_uneven_and_finely_cut_partitions(path: Path, tmp_path: Path) -> None:
     made_up(fine, [1000] * 1500, [f"d{n}" for n in range(1500)])
     assert grade(health(fine), "partitions") == "warning"
     assert "1,500 partitions" in health(fine)["partitions"].message
+    assert ".clusterBy('day').save(path)" in (health(fine)["partitions"].mend or "")
 
 
 # --- rows and statistics ------------------------------------------------------------------------
@@ -199,6 +205,10 @@ def test_clustering_columns_are_looked_at_first(path: Path) -> None:
     make(path)
     lakebed.open(path).cluster_by(["day"])
     assert health(path)["statistics"].message == "all files have those of day"
+    wide = pa.table({f"c{n}": [n] for n in range(40)})
+    lakebed.write(path.with_name("wide"), wide, cluster_by="c1")
+    found = health(path.with_name("wide"), "c39")["statistics"]
+    assert (found.mend or "").endswith("optimize().executeFull()")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, IntegerType, StructField, StructType
 
 import lakebed
 from lakebed import DeltaTable
+from lakebed.commands.health.finding import Finding
 from lakebed.errors import DataFileError, InvalidArgumentError, TableExistsError
 from lakebed.spec.features import is_supported
 
@@ -160,3 +162,37 @@ def test_manifests_and_health(spark: SparkSession, path: Path) -> None:
     assert ids(spark.read.parquet(*lines)) == list(range(5))
     found = table.health(["id"], orphans=True)
     assert found["statistics"].severity.value == "ok"
+
+
+def test_what_health_says_mends_what_it_found(spark: SparkSession, tmp_path: Path) -> None:
+    """Its commands are run as they stand."""
+    path = str(tmp_path / "worn")
+    columns = {f"c{n}": [n] * 3 for n in range(40)}
+    properties = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "100"}
+    for number in range(12):
+        rows = pa.table({"id": range(3 * number, 3 * number + 3), **columns})
+        lakebed.write(path, rows, properties={} if number else properties)
+    DeltaTable.forPath(spark, path).delete("id % 3 = 0")
+    lakebed.open(path).unset_properties("delta.checkpointInterval")
+    worn = lakebed.open(path).health(["c39"])
+    topics = {"small files", "statistics", "dead rows", "checkpoint"}
+    assert {finding.topic for finding in worn if finding.mend} == topics
+    for finding in worn:
+        mend(finding, spark, path)
+    assert lakebed.open(path).health(["c39"]).severity.value == "ok"
+    assert ids(DeltaTable.forPath(spark, path)) == [n for n in range(36) if n % 3]
+
+    path = str(tmp_path / "cut")
+    lakebed.write(path, pa.table({"id": range(120), "p": range(120)}), partition_by="p")
+    mend(lakebed.open(path).health()["partitions"], spark, path)
+    mended = lakebed.open(path)
+    assert (mended.partition_columns, mended.clustering_columns) == ((), ("p",))
+    assert mended.health().severity.value == "ok"
+    assert ids(DeltaTable.forPath(spark, path)) == list(range(120))
+
+
+def mend(finding: Finding, spark: SparkSession, path: str) -> None:
+    for command in (finding.mend or "").split(", then "):
+        if command:
+            known = {"spark": spark, "path": path, "DeltaTable": DeltaTable}
+            eval(command, known, {"table": lakebed.open(path)})

@@ -93,7 +93,10 @@ def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOption
 
 def _replaced(snapshot: Snapshot, incoming: StructType, options: WriteOptions) -> Target:
     old, asked = snapshot.metadata, options.partition_by
-    columns = _partition_columns(incoming, old.partition_columns if asked is None else asked)
+    if asked is None:
+        # Who asks for clustering gives up partitions: a table cannot have both.
+        asked = () if options.cluster_by else old.partition_columns
+    columns = _partition_columns(incoming, asked)
     return _with_schema(snapshot, replace(old, partition_columns=columns), incoming)
 
 

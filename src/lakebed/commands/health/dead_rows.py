@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow.compute as pc
 
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, percent
+from lakebed.commands.health.mends import PURGE
 from lakebed.log.selection import file_columns
 from lakebed.log.snapshot import Snapshot
 
@@ -25,5 +26,4 @@ def dead_rows(snapshot: Snapshot) -> Finding:
     )
     numbers = {"dead_rows": dead, "rows": records, "share": share, "half_dead_files": mostly}
     severity = graded(share, (0.05, 0.2, 0.5))
-    mend = "DeltaTable.forPath(spark, path).optimize().executePurge()"
-    return Finding("dead rows", severity, message, mend if severity.rank else None, numbers)
+    return Finding("dead rows", severity, message, PURGE if severity.rank else None, numbers)

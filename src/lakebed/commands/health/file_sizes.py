@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, size_text
+from lakebed.commands.health.mends import COMPACT, cluster_instead, cut_large_files
 from lakebed.formats.file_actions import map_values
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.column_mapping import physical_name
 
 _MIB = 1024 * 1024
 DEFAULT_TARGET = 128 * _MIB
-COMPACT = "DeltaTable.forPath(spark, path).optimize().executeCompaction()"
 # Fewer files are opened in no time, whatever their size.
 _FEW = 10
 _SKEWED = 10
@@ -57,7 +57,7 @@ def size_skew(snapshot: Snapshot) -> Finding:
         "file skew",
         Severity.WARNING,
         f"{facts}: whoever reads it waits for it",
-        "write with spark.sql.files.maxRecordsPerFile, or max_rows_per_file",
+        cut_large_files(snapshot),
         numbers,
     )
 
@@ -77,11 +77,11 @@ def partition_skew(snapshot: Snapshot) -> Finding:
     )
     numbers = {"partitions": count, "median_bytes": median, "largest_bytes": largest}
     if count >= 100 and median < 16 * _MIB:
-        cure = "cluster the table instead: write it anew without partitions, then cluster_by(...)"
+        cure = cluster_instead(snapshot)
         grade = graded(count, (100, 1_000, 50_000))
         return Finding("partitions", grade, f"{facts}: finely cut", cure, numbers)
     if largest >= 1024 * _MIB and largest >= _SKEWED * max(median, 1):
-        cure = "cluster by a column with more even values, or partition by a finer one"
+        cure = cluster_instead(snapshot)
         return Finding("partitions", Severity.WARNING, f"{facts}: uneven", cure, numbers)
     return Finding("partitions", Severity.OK, facts, numbers=numbers)
 

@@ -8,6 +8,9 @@ from lakebed.log.maintenance import checkpoint_interval
 from lakebed.log.snapshot import Snapshot
 
 _CLEAN_UP = "delta.enableExpiredLogCleanup"
+_WEEK_MS = 7 * 24 * 3_600_000
+_SHORTEN = "table.set_properties({'delta.logRetentionDuration': 'interval 7 days'})"
+_COMMIT_LESS = "commit less often: larger writes, or a longer trigger of the stream"
 
 
 def checkpoint_lag(snapshot: Snapshot) -> Finding:
@@ -39,5 +42,5 @@ def log_length(snapshot: Snapshot) -> Finding:
             numbers,
         )
     severity = graded(commits, (10_000, 50_000, 500_000))
-    mend = "shorten delta.logRetentionDuration, or commit less often"
+    mend = _SHORTEN if snapshot.properties.log_retention_ms > _WEEK_MS else _COMMIT_LESS
     return Finding("log length", severity, message, mend if severity.rank else None, numbers)

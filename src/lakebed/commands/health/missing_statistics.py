@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.alter.column_names import to_path
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, percent
+from lakebed.commands.health.mends import arrange
 from lakebed.log.selection import file_columns
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.schema import Path, StructField, find_path, render_path, resolve
@@ -81,10 +82,7 @@ def _mend(snapshot: Snapshot, gaps: Sequence[_Gap]) -> str:
     """Files that are rewritten get the statistics that the table asks for by then."""
     indexed = indexed_columns(snapshot.schema, snapshot.properties, snapshot.partition_columns)
     outside = [gap.path for gap in gaps if find_path(indexed, gap.path) is None]
-    by = render_path(gaps[0].path)
-    rewrite = (
-        f"rewrite the files: DeltaTable.forPath(spark, path).optimize().executeZOrderBy({by!r})"
-    )
+    rewrite = arrange(snapshot, gaps[0].path)
     if not outside:
         return rewrite
     before = [path for path, _ in leaves(indexed)]
