@@ -104,7 +104,7 @@ def shown(row: Iterable[Any]) -> str:
 
 
 def is_same(found: str, expected: str) -> bool:
-    cells = found.split(" | "), expected.split(" | ")
+    cells = found.rstrip().split(" | "), expected.split(" | ")
     return len(cells[0]) == len(cells[1]) and all(
         want in (ANY, have) for have, want in zip(*cells, strict=True)
     )

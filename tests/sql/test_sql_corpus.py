@@ -88,6 +88,7 @@ def _check_error(spark: SparkSession, sql: str, code: str, words: str) -> None:
         found, text = str(condition or type(error).__name__), str(error)
     else:
         raise AssertionError("it succeeded")
+    assert code, f"say which error is expected: {found}"
     assert found.startswith(code), f"failed with {found}: {text}"
     assert words in text, text
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from lakebed.errors import DataFileError, InvalidArgumentError, TableNotFoundError
+from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.log.names import LOG_FOLDER
 from lakebed.spark.location import open_location
 from lakebed.storage.store import ObjectMeta, Store
@@ -84,7 +84,7 @@ def open_source(session: SparkSession, path: str) -> tuple[CopySource, str | Non
         return CopySource(above, above_root), re.sub(r"([*?\[\]{}\\])", r"\\\1", name)
     glob = _GLOB.search(trimmed)
     if glob is None:
-        raise TableNotFoundError(
+        raise DataFileError(
             f"there are no files at {path}", hint="give a folder, a file or a pattern of names"
         )
     start = trimmed.rfind("/", 0, glob.start())

@@ -6,18 +6,22 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.clone import CloneOptions, clone_table
 from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
+from lakebed.commands.copy_into import Copied, CopyRequest, copy_files
 from lakebed.commands.detail import table_detail
+from lakebed.commands.fsck import repair_table
 from lakebed.commands.generate import generate_files
 from lakebed.commands.health import Health, table_health
 from lakebed.commands.restore import RestoreOptions, restore_table
-from lakebed.commands.row_target import USER_METADATA
+from lakebed.commands.row_target import USER_METADATA, RowTarget
 from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.spark.assigning import assigned_by_name
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.moments import millis_of
@@ -152,6 +156,44 @@ class DeltaServiceMethods:
         """
         return table_health(self._log, columns, orphans=orphans)
 
+    def copyInto(
+        self,
+        source: str,
+        fileFormat: str,
+        *,
+        files: Sequence[str] | None = None,
+        pattern: str | None = None,
+        formatOptions: Mapping[str, str] | None = None,
+        force: bool = False,
+        mergeSchema: bool = False,
+    ) -> DataFrame:
+        """Load the files of a folder that are not loaded yet; columns go by name.
+
+        The log remembers each file, so it can be repeated and run by several at once (SQL: COPY
+        INTO). `force` loads files again. One row with `num_affected_rows`, `num_inserted_rows` and
+        `num_skipped_corrupt_files`.
+        """
+        request = CopyRequest(
+            _checked_text(source, "source"),
+            _checked_text(fileFormat, "fileFormat"),
+            lambda frame, snapshot: assigned_by_name(frame, snapshot.schema),
+            files,
+            pattern,
+            {} if formatOptions is None else formatOptions,
+            force=force,
+            merge_schema=mergeSchema,
+        )
+        return copied_frame(self._session, copy_files(self._target(), request))
+
+    def repair(self, dryRun: bool = False) -> DataFrame:
+        """Remove the entries of files that are gone (SQL: FSCK REPAIR TABLE); which they are."""
+        metadata = self._session.conf.get(USER_METADATA, None)
+        found = repair_table(self._log, dry_run=dryRun, user_metadata=metadata)
+        return repaired_frame(self._session, found)
+
+    def _target(self) -> RowTarget:
+        raise NotImplementedError
+
     def _restoring(self) -> RestoreOptions:
         return RestoreOptions(
             ignore_missing_files=self._is_on(IGNORE_MISSING_FILES),
@@ -186,6 +228,27 @@ class DeltaServiceMethods:
         store, _ = open_location(self._session, path, self._options)
         clone_table(snapshot, TableLog(store), options)
         return self.forPath(self._session, path, self._options)
+
+
+def copied_frame(session: SparkSession, copied: Copied) -> DataFrame:
+    """One row as Databricks gives it."""
+    counts = {
+        "num_affected_rows": copied.num_rows,
+        "num_inserted_rows": copied.num_rows,
+        "num_skipped_corrupt_files": 0,
+    }
+    return counts_frame(session, counts)
+
+
+def repaired_frame(session: SparkSession, found: pa.Table) -> DataFrame:
+    rows = [tuple(row.values()) for row in found.to_pylist()]
+    return session.createDataFrame(rows, _REPAIRED)
+
+
+_REPAIRED = (
+    "dataFilePath STRING, dataFileMissing BOOLEAN, deletionVectorPath STRING, "
+    "deletionVectorFileMissing BOOLEAN"
+)
 
 
 def _parquet_path(session: SparkSession, identifier: str) -> str:

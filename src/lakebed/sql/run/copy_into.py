@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.copy_into import FORMATS, Copied, CopyRequest, copy_files, preview
+from lakebed.commands.copy_into import FORMATS, CopyRequest, copy_files, preview
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.assigning import assigned_by_name, assigned_by_position
 from lakebed.spark.functions import functions_of
 from lakebed.spark.planes import plane_for
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.copy_into import CopyStatement
 from lakebed.sql.names_in import check_once, nearest, top_column
-from lakebed.sql.run.assigning import assigned_by_name, assigned_by_position
 from lakebed.sql.tables import open_table
-from lakebed.tables.merge_builder import counts_frame
+from lakebed.tables.delta_service_methods import copied_frame
 
 _OPTIONS = ("force", "mergeSchema")
 
@@ -42,7 +42,7 @@ def run_copy(context: SqlContext, statement: CopyStatement) -> DataFrame | None:
     with pointing_at(context, [*(statement.select or ()), statement.where]):
         if statement.validate is not None:
             return _validated(context, statement, preview(target, request))
-        return _counts(context, copy_files(target, request))
+        return copied_frame(context.session, copy_files(target, request))
 
 
 class _Arrange:
@@ -109,12 +109,3 @@ def _validated(context: SqlContext, statement: CopyStatement, frame: DataFrame |
         return context.empty()
     count = statement.validate
     return frame if count is None or count < 0 else frame.limit(count)
-
-
-def _counts(context: SqlContext, copied: Copied) -> DataFrame:
-    counts = {
-        "num_affected_rows": copied.num_rows,
-        "num_inserted_rows": copied.num_rows,
-        "num_skipped_corrupt_files": 0,
-    }
-    return counts_frame(context.session, counts)

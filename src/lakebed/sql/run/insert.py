@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from lakebed.errors import InvalidArgumentError, SqlError
+from lakebed.spark.assigning import assigned_by_name, assigned_by_position
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import spark_type
 from lakebed.spec.schema import StructField
@@ -15,7 +16,6 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.insert import InsertStatement, PartitionPart
 from lakebed.sql.names_in import check_once, nearest, renamed, top_column
 from lakebed.sql.query import query_frame
-from lakebed.sql.run.assigning import assigned_by_name, assigned_by_position
 from lakebed.sql.run.default_values import without_defaults
 from lakebed.sql.statement import Slice
 from lakebed.sql.tables import OpenTable, open_table

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from lakebed.errors import InvalidArgumentError, SqlError
-from lakebed.spark.types import incoming_schema
-from lakebed.spec.schema import StructType
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
 from lakebed.sql.cursor import Cursor
@@ -86,8 +84,7 @@ class _Merge:
         return builder.whenNotMatchedBySourceUpdate(condition, self._values(when))
 
     def _values(self, when: When) -> dict[str, str]:
-        """By the columns of the table; one that the MERGE may still add is left as it is."""
-        schema = self._schema()
+        schema = self._found.snapshot.schema
         columns = assigned_columns(self._context, when.assigned, schema, self._names)
         values: dict[str, str] = {}
         for name, each in zip(columns, when.assigned, strict=True):
@@ -96,14 +93,6 @@ class _Merge:
             elif when.action == "update":
                 values[name] = default_text(schema, name)
         return values
-
-    def _schema(self) -> StructType:
-        """The columns that may be set: with schema evolution also those of the source."""
-        schema = self._found.snapshot.schema
-        if not self._statement.evolves:
-            return schema
-        more = [f for f in incoming_schema(self._source()).fields if f.name not in schema]
-        return StructType((*schema.fields, *more))
 
     def _text(self, text: Slice) -> str:
         given = renamed(text, self._names, self._target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
-from lakebed.commands.fsck import FSCK_SCHEMA, repair_table
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
@@ -90,15 +89,7 @@ def run_generate(context: SqlContext, statement: GenerateStatement) -> DataFrame
 
 def run_fsck(context: SqlContext, statement: FsckStatement) -> DataFrame | None:
     """The files that are not there, and whether it is the data or the vector that is gone."""
-    found = _opened(context, statement)
-    metadata = context.session.conf.get(USER_METADATA, None)
-    gone = repair_table(found.log, dry_run=statement.dry_run, user_metadata=metadata)
-    rows = gone.to_pylist()
-    return context.session.createDataFrame(
-        [tuple(row[name] for name in FSCK_SCHEMA.names) for row in rows],
-        "dataFilePath STRING, dataFileMissing BOOLEAN, deletionVectorPath STRING, "
-        "deletionVectorFileMissing BOOLEAN",
-    )
+    return _opened(context, statement).delta().repair(statement.dry_run)
 
 
 def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame | None:
@@ -124,7 +115,7 @@ def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame |
 
 def time_text(context: SqlContext, expression: Slice) -> str:
     """The time that an expression gives, as a text in the time zone of the session."""
-    query = f"SELECT CAST(CAST(({expression}) AS TIMESTAMP) AS STRING)"
+    query = f"SELECT CAST(TRY_CAST(({expression}) AS TIMESTAMP) AS STRING)"
     with pointing_at(context, [expression]):
         row = context.session.sql(query).head()
     if row is None or row[0] is None:

@@ -1,0 +1,310 @@
+"""Grammars of statements: what they read, and that nothing else than an error comes of bad text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lakebed.errors import SqlError
+from lakebed.expressions.tokens import tokenize
+from lakebed.sql.grammar.alter import AddColumns, AlterColumns
+from lakebed.sql.grammar.copy_into import CopyStatement
+from lakebed.sql.grammar.describe import DescribeTable
+from lakebed.sql.grammar.insert import InsertStatement
+from lakebed.sql.grammar.merge import MergeStatement
+from lakebed.sql.grammar.row_changes import DeleteStatement, UpdateStatement
+from lakebed.sql.grammar.services import ConvertStatement, VacuumStatement
+from lakebed.sql.parse import GRAMMARS, parse_statement
+from lakebed.sql.statement import Statement
+
+STATEMENTS = [
+    "DELETE FROM shop.orders AS o WHERE o.id = 1 AND note <> 'a;b'",
+    "UPDATE t SET a = CASE WHEN b THEN 1 END, s.f = DEFAULT WHERE c IN (SELECT x FROM u)",
+    "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 1 AS id) s ON t.id = s.id "
+    "WHEN MATCHED AND s.x THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id) "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    "WITH s AS (SELECT 1 AS id) MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "WITH a AS (VALUES (1)), b(x) AS (TABLE a) INSERT INTO t SELECT * FROM b",
+    "INSERT INTO TABLE t PARTITION (p = 'x', q) (a, b) SELECT 1, 2, 3",
+    "INSERT INTO t REPLACE WHERE a = 1 AND b < 2 VALUES (1, DEFAULT)",
+    "INSERT OVERWRITE t BY NAME SELECT 1 AS a",
+    "COPY INTO t (a, b) FROM (SELECT x, y + 1 FROM 's3://b/p' WHERE x > 0) FILEFORMAT = CSV "
+    "FILES = ('a.csv', 'b.csv') FORMAT_OPTIONS ('header' = 'true') COPY_OPTIONS ('force' = true)",
+    "ALTER TABLE t SET TBLPROPERTIES ('a.b' = 'c', delta.appendOnly = true, n = -1)",
+    "ALTER TABLE t UNSET TBLPROPERTIES IF EXISTS ('a', b.c)",
+    "ALTER TABLE t ADD COLUMNS (a STRUCT<x: INT, y: DECIMAL(10, 2)> COMMENT 'c' AFTER b, d INT)",
+    "ALTER TABLE t ALTER COLUMN a TYPE BIGINT, b COMMENT 'x', c SET DEFAULT 1 + 2",
+    "ALTER TABLE t CHANGE COLUMN a a STRING COMMENT 'x' FIRST",
+    "ALTER TABLE t RENAME COLUMN a.b TO c",
+    "ALTER TABLE t DROP COLUMNS IF EXISTS (a, b.c)",
+    "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0 AND b IN (1, 2))",
+    "ALTER TABLE t DROP CONSTRAINT IF EXISTS c",
+    "ALTER TABLE t CLUSTER BY (a, b.c)",
+    "ALTER TABLE t DROP FEATURE deletionVectors TRUNCATE HISTORY",
+    "OPTIMIZE t FULL",
+    "OPTIMIZE delta.`/a/b` WHERE p = 'x' ZORDER BY (a, b.c)",
+    "VACUUM '/a/b' LITE RETAIN 1.5 HOURS DRY RUN",
+    "VACUUM t USING INVENTORY (SELECT * FROM i) RETAIN 200 HOURS",
+    "RESTORE TABLE t TO VERSION AS OF '3'",
+    "RESTORE t TO TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY",
+    "REORG TABLE t WHERE p = 1 APPLY (PURGE)",
+    "REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))",
+    "GENERATE symlink_format_manifest FOR TABLE t",
+    "FSCK REPAIR TABLE t DRY RUN",
+    "CONVERT TO DELTA parquet.`/a b/c` NO STATISTICS PARTITIONED BY (p INT, q STRING)",
+    "DESCRIBE HISTORY t LIMIT 3",
+    "DESC DETAIL delta.`/a/b`",
+    "DESCRIBE TABLE EXTENDED t col",
+    "SHOW TBLPROPERTIES t ('a.b')",
+    "SHOW COLUMNS IN t FROM db",
+    "SHOW PARTITIONS t PARTITION (p = 1)",
+    "COMMENT ON COLUMN db.t.c IS 'it''s'",
+]
+ODD = [
+    "'",
+    '"',
+    "`",
+    "--",
+    "/*",
+    "*/",
+    ";",
+    "(",
+    ")",
+    "<",
+    ">",
+    ",",
+    ".",
+    "\\",
+    "\0",
+    "²",
+    "é",
+    "🦆",
+]
+WORDS = [
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "AS",
+    "NULL",
+    "DEFAULT",
+    "WHEN",
+    "END",
+    "CASE",
+    "1e999",
+    "9" * 40,
+]
+HARMLESS = ["a", "é 🦆", "it's", 'a"b', "a;b", "a--b", "a/*b", "x') OR (1=1", "a`b", "DROP TABLE t"]
+
+
+def parsed(sql: str) -> Any:
+    found = parse_statement(sql)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_each_statement_is_read_in_any_case_and_spacing(sql: str) -> None:
+    found = parsed(sql)
+    assert type(parsed(f" -- first\n /* x */ {sql} ; ")) is type(found)
+    spaced = sql.replace(" ", "\n\t ")
+    assert type(parsed(spaced)) is type(found)
+    assert parsed(sql).table.parts == found.table.parts
+
+
+@given(st.data())
+def test_damaged_statements_are_errors_with_a_place_or_other_statements(
+    data: st.DataObject,
+) -> None:
+    sql = data.draw(st.sampled_from(STATEMENTS))
+    for _ in range(data.draw(st.integers(1, 3))):
+        sql = damaged(sql, data)
+    found = read_or_refused(sql)
+    if isinstance(found, SqlError):
+        assert found.position is not None
+        assert 0 <= found.position <= len(sql)
+        assert str(found)
+    else:
+        assert found is None or isinstance(found, Statement)
+
+
+def read_or_refused(sql: str) -> Statement | SqlError | None:
+    """Any other exception is a failure."""
+    try:
+        return parse_statement(sql)
+    except SqlError as error:
+        return error
+
+
+def damaged(sql: str, data: st.DataObject) -> str:
+    """Without, with other, or with more of its tokens."""
+    try:
+        spans = [(t.position, t.end) for t in tokenize(sql)]
+    except Exception:  # noqa: BLE001 - damaged before
+        spans = [(at, at + 1) for at in range(len(sql) + 1)]
+    start, end = data.draw(st.sampled_from(spans))
+    kind = data.draw(st.sampled_from(["cut", "drop", "double", "odd", "word", "any"]))
+    if kind == "cut":
+        return sql[:start]
+    if kind == "drop":
+        return sql[:start] + sql[end:]
+    if kind == "double":
+        return sql[:end] + " " + sql[start:]
+    new = {"odd": st.sampled_from(ODD), "word": st.sampled_from(WORDS)}.get(
+        kind, st.text(max_size=3)
+    )
+    return f"{sql[:start]}{data.draw(new)} {sql[start:]}"
+
+
+@given(st.sampled_from(sorted(GRAMMARS)), st.text(max_size=60))
+@example("WITH", "x AS (SELECT 1) INSERT")
+@example("INSERT", " INTO t (")
+def test_any_text_behind_a_first_word_is_read_or_refused(word: str, rest: str) -> None:
+    found = read_or_refused(f"{word} {rest}")
+    assert not isinstance(found, SqlError) or found.position is not None
+
+
+@given(st.one_of(st.text(min_size=1, max_size=12), st.sampled_from(HARMLESS)))
+def test_names_and_paths_are_taken_letter_by_letter(name: str) -> None:
+    quoted = "`" + name.replace("`", "``") + "`"
+    for sql in (
+        f"DELETE FROM db.{quoted} WHERE {quoted} = 1",
+        f"INSERT INTO db.{quoted} ({quoted}) VALUES (1)",
+        f"OPTIMIZE db.{quoted} ZORDER BY ({quoted})",
+        f"DESCRIBE HISTORY db.{quoted}",
+        f"ALTER TABLE db.{quoted} DROP COLUMN {quoted}",
+        f"MERGE INTO db.{quoted} USING s ON true WHEN MATCHED THEN DELETE",
+    ):
+        assert parsed(sql).table.parts == ("db", name)
+    assert parsed(f"CONVERT TO DELTA parquet.{quoted}").table.parts == ("parquet", name)
+
+
+@given(st.one_of(st.text(max_size=12), st.sampled_from(HARMLESS)))
+def test_strings_are_taken_letter_by_letter(text: str) -> None:
+    literal = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    assert parsed(f"COMMENT ON TABLE t IS {literal}").comment == text
+    found = parsed(f"ALTER TABLE t SET TBLPROPERTIES ({literal} = {literal})")
+    assert found.properties == {text: text}
+    if text:
+        copied = parsed(f"COPY INTO t FROM {literal} FILEFORMAT = CSV FILES = ({literal})")
+        assert (copied.source, copied.files) == (text, (text,))
+
+
+def test_a_merge_has_its_source_alias_and_clauses() -> None:
+    cases = {
+        "s": ("s", "s", None),
+        "db.s": ("db.s", "s", None),
+        "db.s AS x": ("db.s", "x", None),
+        "s VERSION AS OF 3 x": ("s VERSION AS OF 3", "x", None),
+        "s VERSION AS OF 3": ("s VERSION AS OF 3", None, None),
+        "delta.`/a b` x": ("delta.`/a b`", "x", None),
+        "(SELECT 1) x": ("(SELECT 1)", "x", None),
+        "(VALUES (1)) AS x(id)": ("(VALUES (1))", "x", "(id)"),
+        "range(5) r": ("range(5)", "r", None),
+        "range(5)": ("range(5)", None, None),
+        "s@v3": ("s@v3", None, None),
+    }
+    for text, (source, alias, names) in cases.items():
+        found = parsed(f"MERGE INTO t USING {text} ON a = b WHEN MATCHED THEN DELETE")
+        assert isinstance(found, MergeStatement)
+        shown = None if found.source_columns is None else found.source_columns.text
+        assert (found.source.text, found.source_alias, shown) == (source, alias, names)
+
+
+def test_conditions_end_where_the_statement_goes_on() -> None:
+    found = parsed(
+        "MERGE INTO t USING s ON CASE WHEN t.a THEN true END "
+        "WHEN MATCHED AND (s.x OR s.matched) THEN UPDATE SET a = CASE WHEN s.b THEN 1 END, b = 2 "
+        "WHEN NOT MATCHED THEN INSERT (a) VALUES (f(s.a, (1)))"
+    )
+    assert found.condition.text == "CASE WHEN t.a THEN true END"
+    assert [each.condition and each.condition.text for each in found.whens] == [
+        "(s.x OR s.matched)",
+        None,
+    ]
+    assert [each.value.text for each in found.whens[0].assigned] == [
+        "CASE WHEN s.b THEN 1 END",
+        "2",
+    ]
+    assert found.whens[1].assigned[0].value.text == "f(s.a, (1))"
+
+
+def test_inserts_tell_columns_from_queries_in_parentheses() -> None:
+    assert parsed("INSERT INTO t (a, `b c`) VALUES (1, 2)").columns is not None
+    for query in ("(SELECT 1)", "((SELECT 1))", "(VALUES (1))", "(WITH a AS (SELECT 1) TABLE a)"):
+        found = parsed(f"INSERT INTO t {query}")
+        assert isinstance(found, InsertStatement)
+        assert (found.columns, found.query.text) == (None, query)
+
+
+def test_statements_about_other_things_are_left_to_spark() -> None:
+    for sql in (
+        "WITH a AS (SELECT 1) SELECT update, 1 AS merge FROM a",
+        "SHOW TABLES",
+        "SHOW CREATE TABLE t",
+        "DESCRIBE FUNCTION upper",
+        "DESCRIBE DATABASE d",
+        "DESCRIBE QUERY SELECT 1",
+        "DESCRIBE (SELECT 1)",
+        "COMMENT ON DATABASE d IS 'x'",
+        "ALTER VIEW v AS SELECT 1",
+        "INSERT OVERWRITE DIRECTORY '/x' USING csv SELECT 1",
+        "SELECT 1",
+        "",
+        "-- nothing",
+    ):
+        assert not isinstance(
+            parse_statement(sql),
+            DeleteStatement | UpdateStatement | InsertStatement | AlterColumns | DescribeTable,
+        )
+
+
+def test_tables_may_be_called_as_the_words_of_the_language() -> None:
+    assert parsed("DESCRIBE history").table.parts == ("history",)
+    assert parsed("DESCRIBE detail").table.parts == ("detail",)
+    assert parsed("DESCRIBE table.detail").table.parts == ("table", "detail")
+    assert parsed("DELETE FROM set").table.parts == ("set",)
+
+
+def test_what_is_missing_is_named_with_its_place() -> None:
+    cases: dict[str, tuple[str, int]] = {
+        "DELETE t": ("expected FROM", 7),
+        "UPDATE t SET a": ("expected '='", 14),
+        "OPTIMIZE t ZORDER a": ("expected BY", 18),
+        "RESTORE t": ("expected VERSION AS OF", 9),
+        "RESTORE t TO VERSION AS OF x": ("expected the number of a version", 27),
+        f"RESTORE t TO VERSION AS OF {'9' * 30}": ("expected the number of a version", 27),
+        "INSERT INTO t VALUES": ("", -1),
+        "COPY INTO t FROM 'x' FILEFORMAT = CSV FILES = ('a') PATTERN = 'b'": ("not both", 65),
+        "ALTER TABLE t ADD COLUMN a": ("expected a type", 26),
+        "VACUUM t RETAIN 1e3 HOURS": ("expected a number of hours", 16),
+        "DELETE FROM t WHERE 'x": ("no closing quote", 20),
+    }
+    for sql, (message, position) in cases.items():
+        if position < 0:
+            assert isinstance(parse_statement(sql), InsertStatement)
+            continue
+        with pytest.raises(SqlError, match=message.replace("(", "\\(")) as raised:
+            parse_statement(sql)
+        assert raised.value.position == position
+
+
+def test_types_end_where_the_column_goes_on() -> None:
+    text = "STRUCT<x: MAP<STRING, ARRAY<INT>>, y: DECIMAL(1, 2)>"
+    found = parsed(f"ALTER TABLE t ADD COLUMN a {text} COMMENT 'c'")
+    assert isinstance(found, AddColumns)
+    assert found.columns[0].data_type.text == text
+    assert found.columns[0].comment == "c"
+
+
+def test_options_come_in_any_order() -> None:
+    first = parsed("VACUUM t DRY RUN RETAIN 2 HOURS LITE")
+    assert isinstance(first, VacuumStatement)
+    assert first == parsed("VACUUM t LITE RETAIN 2 HOURS DRY RUN")
+    copy = parsed("COPY INTO t FROM 'x' PATTERN = '*.csv' FILEFORMAT = csv")
+    assert isinstance(copy, CopyStatement)
+    convert = parsed("CONVERT TO DELTA parquet.`x` PARTITIONED BY (p INT) NO STATISTICS")
+    assert isinstance(convert, ConvertStatement)
+    assert not convert.statistics
