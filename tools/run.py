@@ -24,7 +24,8 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test --spark 4.1  the tests of Spark, or others, on another Spark: 4.0, 4.1, 4.2, 4.3
   ./run check             only the static checks: format, lint, types, layers
   ./run tidy              repair formatting and what else ruff can repair
-  ./run bench NAME        run a benchmark; without a name, list them
+  ./run bench             Lakebed beside its peers, in minutes; --full is longer and larger
+  ./run bench NAME        run a single benchmark; --list lists them
   ./run doctor            say whether this machine has what Lakebed needs"""
 
 
@@ -71,11 +72,18 @@ def tidy(_: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
+    """Without a name the suite: all peers, all workloads, and the report."""
     names = sorted(file.stem for file in (ROOT / "bench").glob("[!_]*.py"))
-    if not arguments or arguments[0] not in names:
-        print(f"usage: ./run bench NAME [ARGUMENTS]\nbenchmarks: {', '.join(names)}")
-        return 2 if arguments else 0
+    if arguments and arguments[0] == "--list":
+        print("\n".join(names))
+        return 0
+    if not arguments or arguments[0].startswith("-"):
+        _require_java()
+        return _environment(DEV).run(["bench/suite", *arguments])
     name, *rest = arguments
+    if name not in names:
+        print(f"usage: ./run bench [NAME] [ARGUMENTS]\nbenchmarks: {', '.join(names)}")
+        return 2
     return _environment(DEV).run([f"bench/{name}.py", *rest])
 
 

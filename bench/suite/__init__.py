@@ -1,0 +1,1 @@
+"""Lakebed beside what one would use instead: the benchmark that `./run bench` runs."""

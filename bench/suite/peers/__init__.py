@@ -1,0 +1,1 @@
+"""What runs in the process of a peer: one file for each."""

@@ -1,0 +1,1 @@
+"""What is made of the figures: ratios, targets, pages with plots."""

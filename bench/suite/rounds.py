@@ -1,0 +1,138 @@
+"""Runs cases in rounds: peers take turns, rounds stop when the time for them is used up."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from suite.measures import LAKEBED, Results
+from suite.peer_process import PeerProcess
+from suite.sizes import Sizes
+
+Setup = Callable[[PeerProcess], contextlib.AbstractContextManager[dict[str, Any]]]
+Check = Callable[[PeerProcess, dict[str, Any]], list[Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measure at one size."""
+
+    measure: str
+    jobs: Mapping[str, str]
+    """What each peer is asked for; peers that are not here cannot do it."""
+    setup: Setup
+    """Gives the arguments; what it does first and last is not measured."""
+    axis: str | None = None
+    x: float | None = None
+    per: int = 1
+    """How many things the job does: times are those of one."""
+    check: Check | None = None
+    """Facts about what the job left behind, which must be the same for all peers."""
+
+
+@dataclass
+class Context:
+    sizes: Sizes
+    peers: dict[str, PeerProcess]
+    results: Results
+    folder: Path
+    deadline: float
+    """When the whole run must end, on the clock of `time.monotonic`."""
+    facts: dict[tuple[str, str, float | None], dict[str, list[Any]]] = field(default_factory=dict)
+
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
+
+
+def run_cases(
+    context: Context,
+    workload: str,
+    cases: Sequence[Case],
+    *,
+    rounds: int,
+    warm_up: int = 1,
+    seconds: float = 120,
+) -> None:
+    """Each case by each peer in each round. Warm-up gets a third of the time at most; when the
+    time is used up no further round begins, but every case gets its first one, unless the time
+    of the whole run is over."""
+    start = time.monotonic()
+    for round_ in range(-warm_up, rounds):
+        used = time.monotonic() - start
+        if round_ < 0 and used > seconds / 3 and round_ > -warm_up:
+            continue
+        if round_ > 0 and used > seconds:
+            _say(f"{workload}: {round_} of {rounds} rounds in {used:.0f} s")
+            return
+        _say(f"{workload}: {'warm-up' if round_ < 0 else f'round {round_ + 1}'}, {used:.0f} s")
+        for case in cases:
+            for name in _order(list(case.jobs), round_):
+                if name in context.peers:
+                    _run_once(context, workload, case, name, round_)
+
+
+def _order(names: list[str], round_: int) -> list[str]:
+    """Another one begins each round."""
+    first = round_ % len(names)
+    return [*names[first:], *names[:first]]
+
+
+def _run_once(context: Context, workload: str, case: Case, name: str, round_: int) -> None:
+    series = context.results.of(workload, case.measure, name, axis=case.axis, x=case.x)
+    if series.error is not None:
+        return
+    if context.left() <= 0:
+        if round_ >= 0 and not series.samples:
+            series.error = "the time of the run was over"
+        return
+    peer = context.peers[name]
+    try:
+        with case.setup(peer) as arguments:
+            timeout = min(context.sizes.job_seconds, max(context.left(), 5))
+            answer = peer.ask(case.jobs[name], timeout, **arguments)
+            if "error" not in answer and round_ == 0:
+                facts = case.check(peer, arguments) if case.check else answer["facts"]
+                _note_facts(context, series.key, name, facts)
+    except Exception as error:  # noqa: BLE001  a setup that fails is told, and the run goes on
+        answer = {"error": f"setup: {type(error).__name__}: {error}"[:300]}
+    if "error" in answer:
+        series.error = answer["error"]
+        series.samples.clear()
+        _say(f"{workload}, {case.measure}, {name}: FAILED: {series.error}")
+    elif round_ >= 0:
+        series.samples.append(answer["seconds"] / case.per)
+
+
+def _note_facts(
+    context: Context, key: tuple[str, str, float | None], name: str, facts: list[Any] | None
+) -> None:
+    """All peers must find the same; the first one that told is what others are compared with."""
+    if facts is None:
+        return
+    told = context.facts.setdefault(key, {})
+    told[name] = facts
+    other = LAKEBED if LAKEBED in told else next(iter(told))
+    for peer, found in told.items():
+        if peer in (name, other) and not _same(found, told[other]):
+            context.results.problems.append(
+                f"{key[0]}, {key[1]}: {peer} found {found}, {other} {told[other]}"
+            )
+
+
+def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    if len(one) != len(other):
+        return False
+    return all(
+        abs(a - b) <= 1e-5 * max(abs(a), abs(b))
+        if isinstance(a, float) and isinstance(b, float)
+        else a == b
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

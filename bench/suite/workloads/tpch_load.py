@@ -1,0 +1,97 @@
+"""TPC-H: loading its tables, its 22 queries, and a scan of its largest table."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from suite.measures import total
+from suite.peer_process import PeerProcess
+from suite.rounds import Case, Context, run_cases
+from suite.tpch import QUERIES, generate
+
+NAME = "tpch"
+TITLE = "TPC-H"
+ABOUT = (
+    "Tables by tpchgen-cli, loaded from Parquet by each peer into files of its own; then the 22 "
+    "queries, each asked of all peers before the next one. DuckDB and Polars read the tables that "
+    "Lakebed wrote; deltalake answers queries with DataFusion. Answers are compared."
+)
+LOAD, TOTAL, SCAN = "load 8 tables", "total of 22 queries", "scan of lineitem, all columns"
+AXIS = "scale factor"
+_WRITERS = ("lakebed", "parquet", "delta-spark", "deltalake")
+_READERS = (*_WRITERS, "duckdb")
+_SCANNERS = ("lakebed", "parquet", "delta-spark", "duckdb", "polars")
+
+
+def run(context: Context) -> None:
+    sizes = context.sizes
+    for number, scale in enumerate(sizes.scales):
+        is_first, is_last = number == 0, scale == sizes.scales[-1]
+        source = generate(context.folder, scale)
+        load = Case(LOAD, dict.fromkeys(_WRITERS, "load"), _into(source, scale), axis=AXIS, x=scale)
+        # The small load warms up for the large one.
+        again = sizes.rounds if is_last and sizes.name == "full" else 1
+        run_cases(context, NAME, [load], rounds=again, warm_up=int(is_first), seconds=90)
+        if _open_tables(context, scale):
+            rounds = sizes.query_rounds if is_last else 1
+            run_cases(
+                context,
+                NAME,
+                _queries(scale),
+                rounds=rounds,
+                warm_up=int(is_first) * sizes.warm_up,
+                seconds=sizes.minutes * 60 * 0.33,
+            )
+    total(context.results, NAME, [f"query {number}" for number in QUERIES], TOTAL)
+    scale = sizes.scales[-1]
+    scan = Case(SCAN, dict.fromkeys(_SCANNERS, "scan"), _table(context, scale, "lineitem"))
+    run_cases(context, NAME, [scan], rounds=sizes.rounds + 2, warm_up=sizes.warm_up, seconds=60)
+
+
+def tables_of(context: Context, peer: str, scale: float) -> Path:
+    """Where the tables are that a peer reads."""
+    owner = peer if peer in _WRITERS else "lakebed"
+    return context.folder / owner / f"tables-{scale:g}"
+
+
+def _into(source: Path, scale: float) -> Any:
+    @contextlib.contextmanager
+    def setup(peer: PeerProcess) -> Iterator[dict[str, Any]]:
+        target = peer.folder / f"tables-{scale:g}"
+        shutil.rmtree(target, ignore_errors=True)
+        yield {"source": str(source), "target": str(target)}
+
+    return setup
+
+
+def _table(context: Context, scale: float, name: str) -> Any:
+    @contextlib.contextmanager
+    def setup(peer: PeerProcess) -> Iterator[dict[str, Any]]:
+        yield {"path": str(tables_of(context, peer.name, scale) / name)}
+
+    return setup
+
+
+def _open_tables(context: Context, scale: float) -> bool:
+    """Gives the tables their names in each peer; who has none fails each query by itself."""
+    for name in _READERS:
+        if name in context.peers and context.left() > 0:
+            folder = tables_of(context, name, scale)
+            context.peers[name].ask("tables", folder=str(folder))
+    return context.left() > 0
+
+
+def _queries(scale: float) -> list[Case]:
+    def case(number: int) -> Case:
+        @contextlib.contextmanager
+        def setup(peer: PeerProcess) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+            yield {"number": number}
+
+        jobs = dict.fromkeys(_READERS, "query")
+        return Case(f"query {number}", jobs, setup, axis=AXIS, x=scale)
+
+    return [case(number) for number in QUERIES]
