@@ -20,7 +20,7 @@ def generate(folder: Path, scale: float) -> Path:
     """The tables as Parquet files, one each, by `tpchgen-cli`."""
     target = folder / f"tpch-{scale:g}"
     program = Path(sys.executable).with_name("tpchgen-cli")
-    command = [str(program), "-s", f"{scale:g}", "--format=parquet", f"--output-dir={target}"]
+    command = [str(program), "parquet", "-s", f"{scale:g}", f"--output-dir={target}"]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return target
 

@@ -23,7 +23,7 @@ from lakebed.tables.table import Table
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
-from million import build  # noqa: E402
+from million import build
 
 FEW, MANY = 100, 10_000
 SHORT, LONG = 15, 1_005

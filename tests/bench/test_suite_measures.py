@@ -9,7 +9,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
-from suite.measures import Results, Series, exponent, growth, ratio, total  # noqa: E402
+from suite.measures import Results, Series, exponent, growth, ratio, total
 
 
 def test_a_ratio_is_that_of_the_medians() -> None:

@@ -12,12 +12,12 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
-from suite.measures import Results  # noqa: E402
-from suite.report.pages import write_pages  # noqa: E402
-from suite.report.table import ratio_table  # noqa: E402
-from suite.report.targets import verdicts  # noqa: E402
-from suite.tpch import QUERIES, query_text  # noqa: E402
-from suite.workloads import many_files, small_commits, tpch_load  # noqa: E402
+from suite.measures import Results
+from suite.report.pages import write_pages
+from suite.report.table import ratio_table
+from suite.report.targets import verdicts
+from suite.tpch import QUERIES, query_text
+from suite.workloads import many_files, small_commits, tpch_load
 
 ABOUT = {
     "date": "2026-01-31 12:00 UTC",
@@ -120,5 +120,5 @@ def test_the_printed_table_has_ratios_and_failures(results: Results) -> None:
 
 
 def test_there_are_22_queries() -> None:
-    assert QUERIES == tuple(range(1, 23))
+    assert tuple(range(1, 23)) == QUERIES
     assert all(query_text(number).startswith(("SELECT", "WITH")) for number in QUERIES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "bench"), str(ROOT / "tests" / "bench")]
+sys.path.append(str(ROOT / "bench"))
 
 from gauges import gateway_commands  # noqa: E402
 from million import build  # noqa: E402

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from made_tables import add_file, column, make_table
+from pyspark.errors import utils
 from pyspark.errors.exceptions import captured
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from scan_facts import load
 
 import lakebed
+from gauges import gateway_commands
 from lakebed.spark.file_index import DeltaFileIndex
 from lakebed.spark.file_status import encode_groups
 from lakebed.spark.internals import calls
 from lakebed.spark.internals import jvm as internals
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
 from lakebed.spark.internals.jvm import FILE_INDEX, ROW_INDEX, Jvm
 from lakebed.spark.internals.plans import equal_keys, is_deterministic, is_stable
@@ -408,3 +412,33 @@ def test_joins_say_what_they_compare(spark: SparkSession, path: Path) -> None:
     assert name == "n"
     assert sorted(row[0] for row in source.select(value).collect()) == [1, 2, 3, 4, 5]
     assert equal_keys(target.join(source, F.expr("t.n < s.id"))) == []
+
+
+def test_columns_are_made_without_notes_of_where(spark: SparkSession) -> None:
+    """Breaks: MERGE and writes send thousands of commands more; PySpark asks something else."""
+
+    def commands() -> int:
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            F.col("a") + F.col("b")
+        return len(sent)
+
+    commands()  # Classes of the JVM are looked up once.
+    before = commands()
+    with without_call_sites():
+        quiet = commands()
+        with without_call_sites():
+            assert commands() == quiet
+        assert commands() == quiet
+    assert quiet < before / 3
+    assert commands() == before
+
+
+def test_only_one_thread_makes_columns_without_notes(spark: SparkSession) -> None:  # noqa: ARG001
+    """Breaks: errors of users' other threads do not say where their columns were made."""
+    seen: list[bool] = []
+    with without_call_sites():
+        seen.append(utils.is_debugging_enabled())
+        thread = Thread(target=lambda: seen.append(utils.is_debugging_enabled()))
+        thread.start()
+        thread.join()
+    assert seen == [False, True]

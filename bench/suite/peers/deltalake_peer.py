@@ -114,6 +114,12 @@ class _Batches:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         import pyarrow as pa
 
-        batches = self._file.iter_batches(batch_size=65_536)
-        reader = pa.RecordBatchReader.from_batches(self._file.schema_arrow, batches)
+        # The numbers that the fields have in the file would become part of the table.
+        fields = [field.remove_metadata() for field in self._file.schema_arrow]
+        schema = pa.schema(fields)
+        batches = (
+            pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            for batch in self._file.iter_batches(batch_size=65_536)
+        )
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
         return reader.__arrow_c_stream__(requested_schema)

@@ -8,7 +8,7 @@ from typing import Any
 
 from suite.measures import LAKEBED, Results, Series, growth, ratio
 from suite.report import figures, plots
-from suite.report.table import ratio_rows
+from suite.report.table import by_measure, ratio_rows
 from suite.report.targets import ahead, verdicts, why
 from suite.tpch import QUERIES
 from suite.workloads import tpch_load
@@ -48,6 +48,7 @@ def report(results: Results) -> list[Block]:
         *_by_workload(results),
         *_growth(results),
         *_memory(results),
+        *_times(results),
         *_failures(results),
         *_setting(results.about),
     ]
@@ -225,6 +226,22 @@ def _memory(results: Results) -> list[Block]:
             "took, up to its limit."
         ),
         Table(["workload", "peer", "Python", "JVM"], rows),
+    ]
+
+
+def _times(results: Results) -> list[Block]:
+    """The absolute times behind the ratios."""
+    peers = figures.peers_in(results)
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for series in by_measure(results):
+        if series.samples:
+            row = cells.setdefault((series.measure, figures.size(series)), {})
+            row[series.peer] = figures.with_spread(series)
+    rows = [[*key, *(row.get(peer, "") for peer in peers)] for key, row in cells.items()]
+    return [
+        Heading("All times"),
+        Paragraph("Medians, and the least and the most in parentheses."),
+        _without_empty(["work", "size", *(figures.PEERS[peer] for peer in peers)], rows),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suite.measures import LAKEBED, Results, ratio
+from suite.measures import LAKEBED, Results, Series, ratio
 from suite.report import figures
 from suite.report.targets import verdicts
 
@@ -19,7 +19,7 @@ def ratio_rows(results: Results, *, queries: bool = False) -> tuple[list[str], l
         bound = f"{figures.times(verdict.most)} of {figures.PEERS[verdict.peer]}"
         asked.setdefault(id(verdict.ours), []).append(bound)
     rows = []
-    for series in results.series:
+    for series in by_measure(results):
         if series.peer != LAKEBED or series.measure.startswith("query ") != queries:
             continue
         if not series.samples:
@@ -32,6 +32,14 @@ def ratio_rows(results: Results, *, queries: bool = False) -> tuple[list[str], l
         row += ["; ".join(asked.get(id(series), [])), "; ".join(judged.get(id(series), []))]
         rows.append(row)
     return headers, rows
+
+
+def by_measure(results: Results) -> list[Series]:
+    """In the order in which measures came first, and by size within each."""
+    first = list(results.measures())
+    return sorted(
+        results.series, key=lambda each: (first.index((each.workload, each.measure)), each.x or 0)
+    )
 
 
 def ratio_table(results: Results) -> str:
@@ -47,9 +55,8 @@ def ratio_table(results: Results) -> str:
     return "\n".join([title, "", *lines, *problems])
 
 
-def _told(results: Results, series: object, peer: str, value: float | None) -> str:
+def _told(results: Results, series: Series, peer: str, value: float | None) -> str:
     if value is not None:
         return figures.times(value)
-    key = series.key  # type: ignore[attr-defined]
-    failed = [s for s in results.series if s.key == key and s.peer == peer and s.error]
+    failed = [s for s in results.series if s.key == series.key and s.peer == peer and s.error]
     return "failed" if failed else ""

@@ -23,12 +23,14 @@ from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.projection import quote
 from lakebed.spec.actions import Add
 from lakebed.transaction import Operation
 from lakebed.transaction.row_tracking import physical_records
 
 
+@without_call_sites()
 def delete_rows(target: RowTarget, condition: str | Column | None = None) -> dict[str, int]:
     """Deletes the rows; what the history says about it, `numDeletedRows` among it."""
     metrics = target.change(lambda snapshot: _Delete(target, snapshot, condition).run())

@@ -46,6 +46,7 @@ from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.generated import default_value, with_generated
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.positions import FILE, POSITION, Positions
 from lakebed.spark.projection import is_same_type, quote
 from lakebed.spark.rows import draws_identity
@@ -58,6 +59,7 @@ UPDATES = ("update", "update_all")
 INSERTS = ("insert", "insert_all")
 
 
+@without_call_sites()
 def merge_rows(target: RowTarget, request: MergeRequest) -> dict[str, int]:
     """Merges; what the history says about it, `numTargetRowsUpdated` among it."""
     if target.merges_schemas:

@@ -35,6 +35,7 @@ from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.generated import with_generated
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane import Noting
 from lakebed.spark.positions import FILE, POSITION, Positions
 from lakebed.spark.projection import quote
@@ -44,6 +45,7 @@ from lakebed.spec.schema import StructType
 from lakebed.transaction import Operation
 
 
+@without_call_sites()
 def update_rows(
     target: RowTarget, condition: str | Column | None, values: Mapping[str, str | Column]
 ) -> dict[str, int]:

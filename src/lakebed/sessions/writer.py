@@ -18,6 +18,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.sessions import settings as names
 from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for
 
@@ -99,6 +100,7 @@ def writer_class(base: type[Any]) -> type[Any]:
     return DeltaWriter
 
 
+@without_call_sites()
 def _save(frame: DataFrame, request: WriteRequest, path: Any) -> None:
     session = frame.sparkSession
     settings = SessionSettings.of(session)
