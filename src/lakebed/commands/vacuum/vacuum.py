@@ -58,7 +58,7 @@ def vacuum_table(
         remember_vacuum(log.store, plan.settled(deleted))
     rebuildable = rebuildable_versions(list_log(log.store))
     result = _result(plan, options, deleted, rebuildable, started)
-    _LOG.info("%s: VACUUM deleted %d files", log.store.url, len(deleted))
+    _LOG.info("%r", result)
     return result
 
 
