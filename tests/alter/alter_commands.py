@@ -16,7 +16,7 @@ import lakebed
 from lakebed.commands.alter.add_columns import add_columns
 from lakebed.commands.alter.alter_column import alter_column
 from lakebed.commands.alter.change import AlterTarget
-from lakebed.commands.alter.clustering_columns import cluster_by
+from lakebed.commands.alter.cluster_by import cluster_by
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint
 from lakebed.commands.alter.drop_columns import drop_columns
 from lakebed.commands.alter.drop_feature import drop_feature

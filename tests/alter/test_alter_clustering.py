@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,8 @@ from altered_tables import by_duckdb, interrupted, last_commit, operations
 from made_tables import commit
 
 import lakebed
-from lakebed.commands.alter.clustering_columns import cluster_by, physical_clustering_columns
+from lakebed.commands.alter.cluster_by import cluster_by
+from lakebed.commands.alter.clustering_columns import physical_clustering_columns
 from lakebed.errors import (
     ConcurrentDomainError,
     InvalidArgumentError,
@@ -131,3 +133,36 @@ def test_a_broken_domain_says_so(path: Path) -> None:
         table = commit(path, DomainMetadata("delta.clustering", text))
         with pytest.raises(LakebedError, match="clustering"):
             _ = table.clustering_columns
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.set_properties({"delta.dataSkippingStatsColumns": "c1"}),
+        lambda table: table.set_properties({"delta.dataSkippingNumIndexedCols": "3"}),
+        lambda table: table.alter_column("c5", after="c39"),
+        lambda table: table.add_columns({f"n{n}": "int" for n in range(30)}, first=True),
+    ],
+)
+def test_files_get_the_statistics_of_clustering_columns_whatever_changes(
+    tmp_path: Path, change: Any
+) -> None:
+    """PROTOCOL: Writer Requirements for Clustered Table."""
+    wide = pa.table({f"c{n}": [n] for n in range(40)})
+    table = lakebed.write(tmp_path / "t", wide, cluster_by="c5")
+    with pytest.raises(SchemaError, match="clustered by c5, and new files would have no stat"):
+        change(table)
+    assert lakebed.open(tmp_path / "t").version == 0
+    table = table.set_properties({"delta.dataSkippingStatsColumns": "c1,c5"})
+    table.alter_column("c5", after="c39").set_comment("fine")
+    with pytest.raises(SchemaError, match="clustered by c5"):
+        table.unset_properties("delta.dataSkippingStatsColumns")
+
+
+def test_a_table_of_others_that_lacks_statistics_already_can_be_altered(tmp_path: Path) -> None:
+    wide = pa.table({f"c{n}": [n] for n in range(40)})
+    table = lakebed.write(tmp_path / "t", wide, cluster_by="c5")
+    domain = DomainMetadata("delta.clustering", '{"clusteringColumns":[["c39"]]}')
+    commit(tmp_path / "t", domain)
+    assert table.refresh().clustering_columns == ("c39",)
+    assert table.set_comment("more").description == "more"

@@ -120,9 +120,13 @@ def test_the_first_write_makes_a_clustered_table(source: DataFrame, tmp_path: Pa
     assert ids(path) == list(range(ROWS))
     assert hit(path, "x", 1234) < 0.7
     assert hit(path, "y", 2345) < 0.7
+    with settings(source.sparkSession, {"spark.databricks.delta.stats.collect": "false"}):
+        source.limit(1).write.format("delta").mode("append").save(str(path))
+    assert all("x" in json.loads(add["stats"])["minValues"] for add in adds(path))
+    lakebed.open(path).restore(version=0)
     with pytest.raises(SchemaMismatchError, match="clustered by x, y, not by y"):
         source.write.format("delta").clusterBy("y").mode("append").save(str(path))
-    assert lakebed.open(path).version == 0
+    assert lakebed.open(path).version == 2
 
 
 def test_small_writes_and_those_of_other_tables_stay_as_they_come(

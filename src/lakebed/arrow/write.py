@@ -59,6 +59,8 @@ class FileLayout:
     keeps_partitions: bool = False
     unindexed: frozenset[str] = frozenset()
     """Columns without statistics, whatever the settings say."""
+    needs_statistics: bool = False
+    """Of clustered tables: whoever writes to them must not leave statistics out."""
 
     @classmethod
     def of(cls, metadata: Metadata, protocol: Protocol) -> FileLayout:
@@ -69,6 +71,7 @@ class FileLayout:
             metadata.partition_columns,
             metadata.configuration,
             bool(asked) or is_supported(protocol, "materializePartitionColumns"),
+            needs_statistics=is_supported(protocol, "clustering"),
         )
 
     @cached_property

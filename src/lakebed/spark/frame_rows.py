@@ -68,14 +68,14 @@ class FrameRows:
         if local is not None:
             settings = self._settings(layout)
             rows = TableRows(self.store, local, settings.max_rows_per_file)
-            return self._finished(rows.write(layout.with_codec(settings.compression)))
+            return self._finished(rows.write(layout.with_codec(settings.compression)), layout)
         drawn = draws_identity(self.schema, layout.schema)
         numbering = self.plane.num_partitions(self.frame) if drawn else None
         rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
         if not drawn:
             rows = self._balanced(rows, layout)
         settings = replace(self._settings(layout), fixed_partitions=numbering is not None)
-        return self._written(self.plane.write_files(rows, layout, settings), layout.schema)
+        return self._written(self.plane.write_files(rows, layout, settings), layout)
 
     def _settings(self, layout: FileLayout, folder: str | None = None) -> FileSettings:
         """The write decides on the codec, else the table, else the session."""
@@ -104,14 +104,14 @@ class FrameRows:
         f = functions_of(self.frame)
         return rows.hint("rebalance", *[f.col(quote(name)) for name in layout.partition_columns])
 
-    def _written(self, adds: Sequence[Add], schema: StructType) -> Written:
+    def _written(self, adds: Sequence[Add], layout: FileLayout) -> Written:
         stats = [orjson.loads(add.stats or "{}") for add in adds]
         count = sum(each[NUM_RECORDS] for each in stats)
-        fields = tuple(_advanced(each, stats) for each in schema.fields)
-        return self._finished(Written(list(adds), StructType(fields), count))
+        fields = tuple(_advanced(each, stats) for each in layout.schema.fields)
+        return self._finished(Written(list(adds), StructType(fields), count), layout)
 
-    def _finished(self, written: Written) -> Written:
-        if self.collect_stats:
+    def _finished(self, written: Written, layout: FileLayout) -> Written:
+        if self.collect_stats or layout.needs_statistics:
             return written
         return replace(written, adds=[_counted(add) for add in written.adds])
 

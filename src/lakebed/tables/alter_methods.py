@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lakebed.commands.alter.add_columns import NewColumns, add_columns
 from lakebed.commands.alter.alter_column import alter_column
 from lakebed.commands.alter.change import AlterTarget
-from lakebed.commands.alter.clustering_columns import cluster_by, clustering_columns
+from lakebed.commands.alter.cluster_by import cluster_by
+from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.alter.column_names import ColumnName
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint
 from lakebed.commands.alter.drop_columns import drop_columns

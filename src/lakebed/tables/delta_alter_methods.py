@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakebed.commands.alter.add_columns import NewColumns, add_columns
 from lakebed.commands.alter.alter_column import alter_column
 from lakebed.commands.alter.change import AlterTarget
-from lakebed.commands.alter.clustering_columns import cluster_by
+from lakebed.commands.alter.cluster_by import cluster_by
 from lakebed.commands.alter.column_names import ColumnName
 from lakebed.commands.alter.constraint_rows_on_spark import CountOnSpark
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lakebed.arrow.write import HANDLED_FEATURES
+from lakebed.commands.alter.clustering_columns import DOMAIN as CLUSTERING
+from lakebed.commands.alter.clustering_columns import check_still_clustered
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Action, Metadata, Protocol
+from lakebed.spec.actions import Action, DomainMetadata, Metadata, Protocol
 from lakebed.spec.column_mapping import assign_column_mapping, check_assigned, mapping_mode
 from lakebed.spec.features import upgraded_for
 from lakebed.spec.schema import LONG, StructField, StructType, find_path, schema_to_json, walk
@@ -59,6 +61,8 @@ class AlterTarget:
             user_metadata=self.user_metadata,
             handles=HANDLED,
         )
+        if change.metadata is not None and not _clusters(change):
+            check_still_clustered(snapshot, change.metadata)
         if change.reads_rows:
             transaction.read_whole_table()
         if change.protocol is not None and change.protocol != snapshot.protocol:
@@ -91,6 +95,12 @@ def schema_change(
 def operation(name: str, /, **parameters: object) -> Operation:
     """An operation of the history that changes no rows."""
     return Operation(name, parameters, changes_data=False)
+
+
+def _clusters(change: Change) -> bool:
+    """Whether it says by itself by which columns the table is clustered."""
+    domains = [each for each in change.actions if isinstance(each, DomainMetadata)]
+    return any(each.domain == CLUSTERING for each in domains)
 
 
 def _new_names(before: StructType, after: StructType) -> StructType:

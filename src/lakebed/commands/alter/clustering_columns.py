@@ -11,15 +11,21 @@ from typing import Any
 
 import orjson
 
-from lakebed.commands.alter.change import AlterTarget, Change, operation
 from lakebed.commands.alter.column_names import ColumnName, to_path
 from lakebed.errors import InvalidArgumentError, LogCorruptedError, SchemaError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import DomainMetadata
+from lakebed.spec.actions import DomainMetadata, Metadata
 from lakebed.spec.column_mapping import logical_path, mapping_mode, physical_path
-from lakebed.spec.features import is_supported, upgraded
+from lakebed.spec.features import is_supported
 from lakebed.spec.properties import TableProperties
-from lakebed.spec.schema import Path, StructType, find_path, render_path, resolve
+from lakebed.spec.schema import (
+    Path,
+    StructType,
+    find_path,
+    parse_schema,
+    render_path,
+    resolve,
+)
 from lakebed.spec.stats import has_bounds, indexed_columns
 
 DOMAIN = "delta.clustering"
@@ -83,35 +89,35 @@ def check_clustering_columns(
     return [path for path, _ in found]
 
 
-def cluster_by(target: AlterTarget, columns: ColumnName | Sequence[ColumnName] | None) -> Snapshot:
-    """ALTER TABLE ... CLUSTER BY: other columns, or none at all. Rows stay where they are."""
-    paths = to_paths(columns)
-    return target.apply(lambda snapshot: plan_cluster_by(snapshot, paths))
+def check_still_clustered(snapshot: Snapshot, metadata: Metadata) -> None:
+    """Refuses metadata under which new files would lack the statistics of clustering columns.
 
-
-def plan_cluster_by(snapshot: Snapshot, columns: Sequence[Path]) -> Change | None:
-    clustered = is_supported(snapshot.protocol, FEATURE)
-    if not columns and not clustered:
-        return None
-    if snapshot.partition_columns:
-        raise InvalidArgumentError(
-            f"the table is partitioned by {', '.join(snapshot.partition_columns)}, so it cannot be "
-            "clustered",
-            hint="write the table anew without partitions (overwrite_schema)",
+    PROTOCOL: writers must write the statistics of all columns by which a table is clustered.
+    """
+    physical = physical_clustering_columns(snapshot)
+    if not physical:
+        return
+    lacking = _without_bounds(metadata, physical)
+    known = _without_bounds(snapshot.metadata, physical)
+    new = [path for path in lacking if path not in known]
+    if new:
+        raise SchemaError(
+            f"the table is clustered by {render_path(new[0])}, and new files would have no "
+            "statistics of it",
+            hint="name it in delta.dataSkippingStatsColumns, or cluster by other columns first",
         )
-    paths = check_clustering_columns(snapshot.schema, columns, snapshot.properties)
-    mode = mapping_mode(snapshot.metadata.configuration)
-    before = clustering_columns(snapshot) or ()
-    done = operation(
-        "CLUSTER BY",
-        oldClusteringColumns=",".join(map(render_path, before)),
-        newClusteringColumns=",".join(map(render_path, paths)),
-    )
-    return Change(
-        done,
-        protocol=upgraded(snapshot.protocol, [FEATURE]),
-        actions=(clustering_domain(snapshot.schema, paths, mode),),
-    )
+
+
+def _without_bounds(metadata: Metadata, physical: Sequence[Path]) -> list[Path]:
+    """Clustering columns, as users name them, of which files get no bounds."""
+    schema, mode = parse_schema(metadata.schema_string), mapping_mode(metadata.configuration)
+    indexed = indexed_columns(schema, TableProperties(metadata.configuration), ())
+    found = (resolve(schema, logical_path(schema, path, mode)) for path in physical)
+    return [
+        path
+        for path, field in found
+        if find_path(indexed, path) is None or not has_bounds(field.data_type)
+    ]
 
 
 def to_paths(columns: ColumnName | Sequence[ColumnName] | None) -> list[Path]:

@@ -8,7 +8,7 @@ from pyspark.sql.types import DataType as SparkType
 from lakebed.commands.alter.add_columns import NewColumn, plan_add_columns
 from lakebed.commands.alter.alter_column import ColumnChange as PlannedChange
 from lakebed.commands.alter.alter_column import alter_column, plan_alter_column
-from lakebed.commands.alter.clustering_columns import cluster_by
+from lakebed.commands.alter.cluster_by import cluster_by
 from lakebed.commands.alter.column_names import to_position
 from lakebed.commands.alter.column_types import to_type, typed_field
 from lakebed.commands.alter.drop_columns import drop_columns
