@@ -7,6 +7,7 @@ Lakebed cannot do there until `jvm` has learnt the new way.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from made_tables import add_file, column, make_table
 from pyspark.errors import utils
 from pyspark.errors.exceptions import captured
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from scan_facts import load
 
@@ -313,7 +314,12 @@ def test_statements_are_seen_before_spark_runs_them(
     """Breaks: Delta tables in SQL; SparkSession.sql."""
     monkeypatch.setattr(type(spark), "sql", type(spark).sql)
     seen: list[object] = []
-    internals.replace_sql(lambda _, text, args: seen.append((text, args)))
+
+    def run(_: SparkSession, text: str, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
+        seen.append((text, args))
+        return plain()
+
+    internals.replace_sql(run)
     assert spark.sql("SELECT :x AS x", args={"x": 3}).first() == (3,)
     assert seen == [("SELECT :x AS x", {"x": 3})]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +21,7 @@ from lakebed.spark.internals.write import replace_writer
 from lakebed.spark.workers.plane import register
 from lakebed.sql.front import run_sql
 from lakebed.sql.query import delta_table
+from lakebed.sql.suggestions import suggesting_names
 
 _LOG = logging.getLogger("lakebed")
 
@@ -51,12 +53,17 @@ def _install_rules(spark: SparkSession) -> None:
         _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
 
 
-def _sql(spark: SparkSession, text: str, args: Any) -> DataFrame | None:
-    made = run_sql(spark, text, args)
-    # Only what is left to Spark needs the name of the source, whose registration takes seconds.
-    if made is None and "delta" in text.lower() and is_enabled(spark):
-        register(spark)
-    return made
+def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
+    if not isinstance(text, str):
+        return plain()
+    with suggesting_names(spark):
+        made = run_sql(spark, text, args)
+        if made is not None:
+            return made
+        # Only what is left to Spark needs the name of the source, whose registration takes seconds.
+        if "delta" in text.lower() and is_enabled(spark):
+            register(spark)
+        return plain()
 
 
 def _table(spark: SparkSession, name: str) -> DataFrame | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +12,7 @@ from lakebed.sessions.reader import reader_class
 from lakebed.sessions.writer import writer_class
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import connect as internals
+from lakebed.sql.front import run_sql
 
 
 def install() -> None:
@@ -20,6 +22,7 @@ def install() -> None:
         if not _installed:
             internals.replace_reader(_reader)
             internals.replace_writer(_writer)
+            internals.replace_sql(_sql)
             internals.convert_errors()
             _installed = True
 
@@ -36,3 +39,10 @@ def _writer(frame: DataFrame) -> Any | None:
     if not is_enabled(frame.sparkSession):
         return None
     return writer_class(internals.FrameWriter)(frame)
+
+
+def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
+    if not isinstance(text, str):
+        return plain()
+    made = run_sql(spark, text, args)
+    return plain() if made is None else made

@@ -50,15 +50,20 @@ class ReadRequest:
         found = self._options.get(key.lower())
         return None if found is None else found[1]
 
-    def load(self, spark: SparkSession, path: Any = None) -> DataFrame:
+    def options(self) -> dict[str, str]:
+        """All of them, under the names that the user gave."""
+        return dict(self._options.values())
+
+    def load(self, spark: SparkSession, path: Any = None, *, is_exact: bool = False) -> DataFrame:
+        """With `is_exact` the path names no version, whatever it ends with."""
         if self.has_schema:
             raise InvalidArgumentError(
                 "a Delta table has a schema; another cannot be given when it is read",
                 hint="leave the schema out, and select or cast the columns of the DataFrame",
             )
         if asks_for_changes(self.get):
-            return self._load_changes(spark, self._path(path))
-        location, version, moment = self._when(spark, self._path(path))
+            return self._load_changes(spark, self._path(path), is_exact)
+        location, version, moment = self._when(spark, self._path(path), is_exact)
         options = dict(self._other_options())
         store, root = open_location(spark, location, options)
         snapshot = TableLog(store).snapshot(version, moment)
@@ -66,10 +71,11 @@ class ReadRequest:
         plane = plane_for(spark, store, root)
         return plane.scan(snapshot, options, is_time_travel=is_time_travel)
 
-    def _load_changes(self, spark: SparkSession, path: str) -> DataFrame:
+    def _load_changes(self, spark: SparkSession, path: str, is_exact: bool) -> DataFrame:
         beyond = parse_flag(OUT_OF_RANGE, spark.conf.get(OUT_OF_RANGE, "false") or "false")
         asked = asked_range(self.get, lambda text: millis_of(spark, text), allow_beyond=beyond)
-        if _SUFFIX.fullmatch(path) is not None and not self._is_folder(spark, path):
+        suffix = None if is_exact else _SUFFIX.fullmatch(path)
+        if suffix is not None and not self._is_folder(spark, path):
             raise time_travel(f"the path {path!r}")
         options = {k: v for k, v in self._other_options() if k.lower() not in OPTIONS}
         store, root = open_location(spark, path, options)
@@ -85,12 +91,14 @@ class ReadRequest:
             )
         return os.fspath(paths[0])
 
-    def _when(self, spark: SparkSession, path: str) -> tuple[str, int | None, int | None]:
+    def _when(
+        self, spark: SparkSession, path: str, is_exact: bool
+    ) -> tuple[str, int | None, int | None]:
         """The path, and the version or the time in milliseconds, if one is asked for."""
         version, timestamp = self.get("versionAsOf"), self.get("timestampAsOf")
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
-        suffix = _SUFFIX.fullmatch(path)
+        suffix = None if is_exact else _SUFFIX.fullmatch(path)
         if suffix is not None and not self._is_folder(spark, path):
             if version is not None or timestamp is not None:
                 raise InvalidArgumentError(

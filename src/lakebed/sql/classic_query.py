@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.errors import SqlError
 from lakebed.spark.internals.sql_plans import SqlPlan, find_in_text, find_table
-from lakebed.spark.read_request import ReadRequest
+from lakebed.sql.delta_reads import read_of
 from lakebed.sql.parameters import Arguments, bind, with_names
 
 
@@ -35,27 +33,8 @@ def _opened(plan: SqlPlan, text: str) -> DataFrame:
     opened: dict[str, DataFrame] = {}
     frames = []
     for reference in plan.references:
-        key = repr({name: reference[name] for name in sorted(reference) if name != "position"})
-        if key not in opened:
-            opened[key] = _open(plan.session, reference, text)
-        frames.append(opened[key])
+        read = read_of(reference)
+        if repr(read) not in opened:
+            opened[repr(read)] = read.frame(plan.session, text, reference["position"])
+        frames.append(opened[repr(read)])
     return plan.frame(frames)
-
-
-def _open(session: SparkSession, reference: Mapping[str, Any], text: str) -> DataFrame:
-    request = ReadRequest()
-    for key, value in reference["options"].items():
-        request.set(key, value)
-    for key, option in (("version", "versionAsOf"), ("timestamp", "timestampAsOf")):
-        value = reference.get(key)
-        if value is None:
-            continue
-        if request.get("versionAsOf") or request.get("timestampAsOf"):
-            raise SqlError(
-                "two versions of the table are asked for",
-                sql=text,
-                position=reference["position"],
-                hint="leave out one of them",
-            )
-        request.set(option, value)
-    return request.load(session, reference.get("path") or reference["location"])

@@ -47,10 +47,10 @@ def literal(value: Any) -> str:
     write = next((found for kind, found in _WRITERS if isinstance(value, kind)), None)
     if write is not None:
         return write(value)
-    if hasattr(value, "item") and hasattr(value, "dtype"):
-        return literal(value.item())
     if _is_column(value):
         return _column(value)
+    if hasattr(value, "item") and hasattr(value, "dtype"):
+        return literal(value.item())
     raise InvalidArgumentError(
         f"{type(value).__name__} cannot be the value of a parameter",
         hint="give a string, a number, a date or time, bytes, a list or dict of these, or None",
@@ -191,10 +191,10 @@ def _datetime(value: dt.datetime) -> str:
 
 
 def _duration(value: dt.timedelta) -> str:
-    micros = value // dt.timedelta(microseconds=1)
-    seconds, part = divmod(abs(micros), 1_000_000)
-    sign = "-" if micros < 0 else ""
-    return f"INTERVAL '{sign}{seconds}.{part:06}' SECOND"
+    sign, size = ("-", -value) if value < dt.timedelta(0) else ("", value)
+    minutes, seconds = divmod(size.seconds, 60)
+    clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{size.microseconds:06}"
+    return f"INTERVAL '{sign}{size.days} {clock}' DAY TO SECOND"
 
 
 def _array(values: Sequence[Any]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.functions import is_connect
 from lakebed.sql.parameters import Arguments
 from lakebed.sql.plain import plain_sql
-
-# Imports are late, because each kind of session needs what the other has not.
 
 
 def query_frame(session: SparkSession, text: str, args: Arguments = None) -> DataFrame:
@@ -21,17 +20,30 @@ def query_frame(session: SparkSession, text: str, args: Arguments = None) -> Dat
 
 def delta_query(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
     """The same; None if the text names no Delta table, and nothing is done."""
-    if is_connect(session):
-        return None
-    from lakebed.sql import classic_query
-
-    return classic_query.delta_query(session, text, args)
+    return _way(session).delta_query(session, text, args)
 
 
 def delta_table(session: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame | None:
     """A Delta table, or a view over some, by name; None if the name is neither."""
+    return _way(session).delta_table(session, name, options)
+
+
+class _Way(Protocol):
+    def delta_query(
+        self, session: SparkSession, text: str, args: Arguments
+    ) -> DataFrame | None: ...
+
+    def delta_table(
+        self, session: SparkSession, name: str, options: Mapping[str, str]
+    ) -> DataFrame | None: ...
+
+
+def _way(session: SparkSession) -> _Way:
+    # Late, because each kind of session needs what the other has not.
     if is_connect(session):
-        return None
+        from lakebed.sql import text_query
+
+        return text_query
     from lakebed.sql import classic_query
 
-    return classic_query.delta_table(session, name, options)
+    return classic_query

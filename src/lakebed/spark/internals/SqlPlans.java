@@ -32,6 +32,8 @@ import org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
+import org.apache.spark.sql.catalyst.plans.logical.CacheTable;
+import org.apache.spark.sql.catalyst.plans.logical.CacheTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
@@ -216,7 +218,10 @@ public class SqlPlans {
     public Dataset frame(final List frames) {
       return (Dataset) within(session, new AbstractFunction0() {
         public Object apply() {
-          return Dataset.ofRows(session, outer(root, replace(body, frames)));
+          LogicalPlan inner = replace(body, frames);
+          return root instanceof CacheTableAsSelect
+              ? cached((CacheTableAsSelect) root, inner)
+              : Dataset.ofRows(session, outer(root, inner));
         }
       });
     }
@@ -226,6 +231,9 @@ public class SqlPlans {
     private static LogicalPlan inner(LogicalPlan plan) {
       if (plan instanceof ExplainCommand) {
         return ((ExplainCommand) plan).logicalPlan();
+      }
+      if (plan instanceof CacheTableAsSelect) {
+        return ((CacheTableAsSelect) plan).plan();
       }
       return plan instanceof DescribeQueryCommand ? ((DescribeQueryCommand) plan).plan() : plan;
     }
@@ -238,6 +246,28 @@ public class SqlPlans {
         return new DescribeQueryCommand(((DescribeQueryCommand) plan).queryText(), inner);
       }
       return inner;
+    }
+
+    /** Spark would make a view of the text, and read that. */
+    private Dataset cached(CacheTableAsSelect command, LogicalPlan query) {
+      // A text, which is wrapped from some version on.
+      Object given = command.productElement(0);
+      String name = String.valueOf(given instanceof Literal ? ((Literal) given).value() : given);
+      try {
+        Dataset.ofRows(session, query).createTempView(name);
+      } catch (Exception error) {
+        SqlPlans.raise(error);
+      }
+      List parts = new ArrayList();
+      parts.add(name);
+      LogicalPlan view = new UnresolvedRelation(seq(parts), CaseInsensitiveStringMap.empty(), false);
+      try {
+        return Dataset.ofRows(
+            session, new CacheTable(view, seq(parts), command.isLazy(), command.options(), false));
+      } catch (RuntimeException error) {
+        catalog.dropTempView(name);
+        throw error;
+      }
     }
 
     /** Names of common table expressions go before those of tables. */

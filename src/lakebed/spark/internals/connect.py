@@ -6,9 +6,10 @@ application may not have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.connect.client import core
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter
@@ -52,9 +53,31 @@ def replace_writer(make: Callable[[Any], Any | None]) -> None:
     DataFrame.write = property(write)
 
 
-def plain_sql(session: Any, text: str, args: Any = None) -> Any:
+def replace_sql(run: Callable[[Any, str, Any, Callable[[], Any]], Any]) -> None:
+    """Makes `SparkSession.sql` give what `run` gives; its last parameter is how Spark runs it."""
+    original = SparkSession.sql
+
+    def sql(self: Any, sqlQuery: Any, args: Any = None, **kwargs: Any) -> Any:
+        def plain() -> Any:
+            return original(self, sqlQuery, args, **kwargs)
+
+        # What has DataFrames in it is for Spark to format: they travel with the statement.
+        return plain() if kwargs else run(self, sqlQuery, args, plain)
+
+    sql.__doc__ = original.__doc__
+    SparkSession.sql = sql
+
+
+def amend_error(error: AnalysisException, text: str) -> None:
+    """Adds a line to the message of an error of Spark's."""
+    error._message = f"{error._message}\n{text}"
+
+
+def plain_sql(
+    session: Any, text: str, args: Any = None, frames: Mapping[str, Any] | None = None
+) -> Any:
     """Spark's own `SparkSession.sql`."""
-    return _plain_sql(session, text, args)
+    return _plain_sql(session, text, args, **(frames or {}))
 
 
 def convert_errors() -> None:

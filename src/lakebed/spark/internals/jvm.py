@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions import captured
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -469,16 +470,19 @@ def replace_reader(make: Callable[[SparkSession], Any | None]) -> None:
     SparkSession.read = property(read)
 
 
-def replace_sql(run: Callable[[SparkSession, str, Any], DataFrame | None]) -> None:
-    """Makes `SparkSession.sql` give what `run` gives for a text; None leaves it to Spark."""
+RunSql = Callable[[SparkSession, str, Any, Callable[[], DataFrame]], DataFrame]
+"""Runs a text with arguments; the last parameter is how Spark runs it."""
+
+
+def replace_sql(run: RunSql) -> None:
+    """Makes `SparkSession.sql` give what `run` gives."""
     original = SparkSession.sql
 
     def sql(self: SparkSession, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:
         formatter = SQLStringFormatter(self)
         text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
         try:
-            made = run(self, text, args) if isinstance(text, str) else None
-            return original(self, text, args) if made is None else made
+            return run(self, text, args, lambda: original(self, text, args))
         finally:
             formatter.clear()
 
@@ -486,9 +490,19 @@ def replace_sql(run: Callable[[SparkSession, str, Any], DataFrame | None]) -> No
     SparkSession.sql = sql
 
 
-def plain_sql(session: SparkSession, text: str, args: Any = None) -> DataFrame:
+def plain_sql(
+    session: SparkSession,
+    text: str,
+    args: Any = None,
+    frames: Mapping[str, DataFrame] | None = None,
+) -> DataFrame:
     """Spark's own `SparkSession.sql`."""
-    return _plain_sql(session, text, args)
+    return _plain_sql(session, text, args, **(frames or {}))
+
+
+def amend_error(error: AnalysisException, text: str) -> None:
+    """Adds a line to the message of an error of Spark's."""
+    error._desc = f"{error._desc}\n{text}"
 
 
 def replace_table(make: Callable[[SparkSession, str], DataFrame | None]) -> None:

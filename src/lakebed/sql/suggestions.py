@@ -1,0 +1,61 @@
+"""Names that a user may have meant, added to Spark's own error of a table that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+
+from lakebed.errors import LakebedError
+from lakebed.spark.enabled import is_enabled
+from lakebed.spark.functions import is_connect
+from lakebed.spark.names import split_name
+from lakebed.spark.session_catalog import catalog_of
+
+
+@contextmanager
+def suggesting_names(session: SparkSession) -> Iterator[None]:
+    try:
+        yield
+    except AnalysisException as error:
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and is_enabled(session):
+            _suggest(session, error)
+        raise
+
+
+def _suggest(session: SparkSession, error: AnalysisException) -> None:
+    name = (error.getMessageParameters() or {}).get("relationName")
+    try:
+        near = [] if name is None else _near(session, split_name(name))
+    except (LakebedError, PySparkException):
+        # Spark's error says the most important part.
+        return
+    if near:
+        _amend(session, error, f"did you mean {' or '.join(near)}?")
+
+
+def _near(session: SparkSession, parts: list[str]) -> list[str]:
+    catalog = catalog_of(session)
+    database = parts[-2] if len(parts) > 1 else catalog.current_database()
+    known = {each.lower(): each for each in catalog.databases()}
+    if database.lower() not in known:
+        return get_close_matches(database, list(known.values()), n=3)
+    prefix = f"{database}." if len(parts) > 1 else ""
+    tables = {each.lower(): each for each in catalog.tables(database)}
+    found = get_close_matches(parts[-1].lower(), tables, n=3)
+    return [f"{prefix}{tables[each]}" for each in found]
+
+
+def _amend(session: SparkSession, error: AnalysisException, text: str) -> None:
+    # Late, because each kind of session needs what the other has not.
+    if is_connect(session):
+        from lakebed.spark.internals import connect
+
+        connect.amend_error(error, text)
+        return
+    from lakebed.spark.internals import jvm
+
+    jvm.amend_error(error, text)
