@@ -27,13 +27,15 @@ from lakebed.sql.parameters import Arguments, bind, with_names
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.table_positions import TablePosition, table_positions
 
+_IN_NAMES = "identifier"
 _MOST_VIEWS = 20
 """Views over views are followed so far."""
 
 
 def delta_query(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:
     """What `spark.sql` gives; None if the text names no Delta table, and nothing is done."""
-    if not table_positions(with_names(text)) or not is_enabled(session):
+    seen = with_names(bind(text, args) if args and _IN_NAMES in text.lower() else text)
+    if not table_positions(seen) or not is_enabled(session):
         return None
     bound = with_names(bind(text, args))
     view = _temporary_view(bound)

@@ -1,0 +1,91 @@
+"""SQL in sessions of Spark Connect: tables are found by the tokens of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from connect_server import running_connect_server
+from pyspark.errors import AnalysisException
+
+import lakebed
+from lakebed.errors import TableNotFoundError, UnsupportedFeatureError
+from lakebed.spark.catalog_entry import NewEntry
+from lakebed.spark.session_catalog import create_entry
+
+
+@pytest.fixture(scope="module")
+def remote(java: None) -> Iterator[Any]:  # noqa: ARG001
+    from pyspark.sql.connect.session import SparkSession
+
+    with running_connect_server() as address:
+        # Not through SparkSession.builder, which allows one kind of session in a process alone.
+        session = SparkSession.builder.remote(address).getOrCreate()
+        yield lakebed.enable(session)
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def folder(remote: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with versions 0: ids 1 and 2, and 1: ids 1 to 4; by name it is shop.orders."""
+    path = tmp_path_factory.mktemp("connect") / "it's a; {table} ü"
+    feed = {"delta.enableChangeDataFeed": "true"}
+    lakebed.write(path, pa.table({"id": [1, 2], "p": ["a", "b"]}), properties=feed)
+    lakebed.write(path, pa.table({"id": [3, 4], "p": ["a", "c"]}))
+    remote.sql("CREATE DATABASE shop")
+    create_entry(remote, NewEntry("shop", "orders", f"file://{path}", is_managed=False))
+    return path
+
+
+def rows(remote: Any, text: str, args: Any = None) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in remote.sql(text, args).collect())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT id FROM shop.orders WHERE shop.orders.p = 'a'", [(1,), (3,)]),
+        (
+            "SELECT o.id FROM shop.orders VERSION AS OF 0 o JOIN shop.orders USING (id)",
+            [(1,), (2,)],
+        ),
+        ("SELECT orders.id FROM shop.orders@v0", [(1,), (2,)]),
+        (
+            "WITH o AS (SELECT id FROM shop.orders EXCEPT SELECT id FROM shop.orders@v0) "
+            "SELECT id, '{}' FROM o WHERE id IN (SELECT max(id) FROM delta.`{path}`)",
+            [(4, "{}")],
+        ),
+        ("SELECT id, _commit_version FROM table_changes('shop.orders', 1)", [(3, 1), (4, 1)]),
+        ("SELECT 1 + 1", [(2,)]),
+    ],
+)
+def test_a_query_reads_delta_tables_by_name_and_by_path(
+    remote: Any, folder: Path, text: str, expected: list[Any]
+) -> None:
+    assert rows(remote, text.replace("{path}", str(folder))) == expected
+
+
+@pytest.mark.usefixtures("folder")
+def test_parameters_and_times_are_taken(remote: Any) -> None:
+    query = "SELECT id FROM IDENTIFIER(:t) WHERE p = :p AND id > :n"
+    assert rows(remote, query, {"t": "shop.orders", "p": "a", "n": 1}) == [(3,)]
+    later = "SELECT * FROM shop.orders TIMESTAMP AS OF current_timestamp() + INTERVAL 1 DAY o"
+    with pytest.raises(lakebed.errors.VersionNotFoundError):
+        remote.sql(later)
+
+
+@pytest.mark.usefixtures("folder")
+def test_tables_are_opened_by_name(remote: Any) -> None:
+    assert remote.table("shop.orders").count() == 4
+    assert remote.read.option("versionAsOf", 0).table("shop.orders").count() == 2
+    remote.sql("CREATE TEMP VIEW some AS SELECT id FROM shop.orders WHERE id > 2")
+    assert rows(remote, "SELECT count(*) FROM some") == [(2,)]
+    with pytest.raises(UnsupportedFeatureError, match="view"):
+        remote.sql("CREATE VIEW shop.kept AS SELECT * FROM shop.orders")
+    with pytest.raises(AnalysisException):
+        remote.sql("SELECT * FROM shop.nothing").collect()
+    with pytest.raises(TableNotFoundError):
+        remote.sql("SELECT * FROM delta.`/there/is/nothing`")
