@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
 from lakebed.arrow.curves import Curve
-from lakebed.commands.optimize import arrangement
+from lakebed.commands.optimize.optimize import _Optimize
 from lakebed.commands.optimize.placement import addresses
 from lakebed.errors import InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.spark.native import NativePlane
@@ -26,6 +26,16 @@ from lakebed.storage import open_store
 VECTORS = {"delta.enableDeletionVectors": "true"}
 MAX_FILE = "spark.databricks.delta.optimize.maxFileSize"
 BATCH = "spark.databricks.delta.optimize.batchSize"
+LOCAL = "spark.lakebed.optimize.localBytes"
+
+
+@pytest.fixture(params=["arrow", "spark"])
+def way(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Who rewrites: this process, or Spark."""
+    if request.param == "spark":
+        spark.conf.set(LOCAL, "0")
+    yield
+    spark.conf.unset(LOCAL)
 
 
 def make(
@@ -67,11 +77,13 @@ def test_compaction(spark: SparkSession, tmp_path: Path, plane: str) -> None:
     table.delete("id % 10 = 1")
     before = rows(path)
     spark.conf.set("spark.lakebed.dataPlane", plane)
+    spark.conf.set(LOCAL, "0")
     try:
         done = metrics(table.optimize().executeCompaction())
         again = metrics(table.optimize().executeCompaction())
     finally:
         spark.conf.unset("spark.lakebed.dataPlane")
+        spark.conf.unset(LOCAL)
     assert rows(path) == before
     assert (done["numFilesAdded"], done["numFilesRemoved"]) == (1, 6)
     assert done["deletionVectorStats"]["numDeletionVectorRowsRemoved"] == 60
@@ -98,6 +110,7 @@ def test_partitions_and_where(spark: SparkSession, tmp_path: Path) -> None:
         table.optimize().executeZOrderBy("part")
 
 
+@pytest.mark.usefixtures("way")
 def test_row_ids_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = make(spark, path, parts=3, **VECTORS, **{"delta.enableRowTracking": "true"})
@@ -124,6 +137,7 @@ def ids_by_scan(table: lakebed.DeltaTable) -> dict[int, tuple[int, int]]:
     }
 
 
+@pytest.mark.usefixtures("way")
 def test_z_order_skips_files(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = make(spark, path)
@@ -214,6 +228,7 @@ def deltalake_rows(path: Path) -> list[str]:
     return sorted(map(str, pa.table(query.execute("SELECT * FROM t").read_all()).to_pylist()))
 
 
+@pytest.mark.usefixtures("way")
 def test_others_may_write_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +240,7 @@ def test_others_may_write_meanwhile(
         lambda: table.delete("id = 7"),
         lambda: append.write.format("delta").mode("append").save(str(path)),
     ]
-    write = arrangement.Writer._write
+    write = _Optimize._written
 
     def interrupted(*given: Any) -> Any:
         found = write(*given)
@@ -233,7 +248,7 @@ def test_others_may_write_meanwhile(
             steps.pop()()
         return found
 
-    monkeypatch.setattr(arrangement.Writer, "_write", interrupted)
+    monkeypatch.setattr(_Optimize, "_written", interrupted)
     table.optimize().executeCompaction()
     expected = [row for row in rows(path) if row[0] != 7]
     table.optimize().executeCompaction()
@@ -268,7 +283,7 @@ def test_what_a_killed_run_committed_stays(
     path = tmp_path / "t"
     table = make(spark, path, partition="part")
     before = rows(path)
-    write, calls = arrangement.Writer._write, []
+    write, calls = _Optimize._written, []
 
     def dying(*given: Any) -> Any:
         calls.append(1)
@@ -276,7 +291,7 @@ def test_what_a_killed_run_committed_stays(
             raise KeyboardInterrupt
         return write(*given)
 
-    monkeypatch.setattr(arrangement.Writer, "_write", dying)
+    monkeypatch.setattr(_Optimize, "_written", dying)
     with pytest.raises(KeyboardInterrupt):
         with_settings(spark, {BATCH: "1"}, table.optimize().executeCompaction)
     assert lakebed.open(path).version == 1
@@ -349,7 +364,7 @@ def test_auto_compaction_may_be_forbidden_and_may_fail(
     def failing(*_: Any) -> Any:
         raise JobFailedError("no more disk")
 
-    monkeypatch.setattr(arrangement.Writer, "_write", failing)
+    monkeypatch.setattr(_Optimize, "_written", failing)
     asked["spark.databricks.delta.autoCompact.enabled"] = "true"
     with_settings(spark, asked, lambda: make(spark, tmp_path / "b", parts=4))
     assert files(tmp_path / "b").num_rows == 4

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakebed.arrow.row_ids import row_id_columns, with_row_ids
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches, read_file
 from lakebed.arrow.write import FileLayout, write_files
 from lakebed.expressions import Expression, evaluate
@@ -24,9 +25,8 @@ from lakebed.log.change_files import CHANGE_TYPE, DELETE, INSERT
 from lakebed.log.made import made_snapshot, mapped_field
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, AddCdc, Metadata, Protocol
-from lakebed.spec.column_mapping import mapping_mode
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
-from lakebed.spec.schema import LONG, StructField
+from lakebed.spec.schema import StructField
 from lakebed.spec.stats import NUM_RECORDS
 from lakebed.storage.store import Store
 from lakebed.transaction.row_tracking import physical_records
@@ -110,7 +110,7 @@ class _ArrowRewrite:
 
     def run(self) -> Rewritten:
         wanted, snapshot = self.wanted, self.wanted.snapshot
-        ids = _row_id_columns(snapshot)
+        ids = row_id_columns(snapshot)
         made = made_snapshot(
             snapshot.store, snapshot.protocol, snapshot.metadata, wanted.adds, columns=ids
         )
@@ -139,7 +139,7 @@ class _ArrowRewrite:
         self.gone.append(gone)
         kept = rows.filter(pc.invert(is_gone))
         if kept.num_rows:
-            self.kept.append(_with_ids(kept, add, ids))
+            self.kept.append(with_row_ids(kept, kept.column(_POSITION), add, ids))
 
     def _changes(self) -> list[AddCdc]:
         wanted = self.wanted
@@ -158,39 +158,6 @@ class _ArrowRewrite:
         most = self.max_rows_per_file
         fitting = cast_table(table, layout.schema)
         return write_files(store, layout, fitting, max_rows_per_file=most, folder=folder)
-
-
-def _row_id_columns(snapshot: Snapshot) -> tuple[StructField, ...]:
-    """The columns in which files keep ids and versions of rows that came from other files."""
-    properties = snapshot.properties
-    names = (
-        properties.materialized_row_id_column,
-        properties.materialized_row_commit_version_column,
-    )
-    if not properties.enable_row_tracking or None in names:
-        return ()
-    mode = mapping_mode(snapshot.metadata.configuration)
-    return tuple(
-        mapped_field(StructField(str(name), LONG), number, mode)
-        for number, name in enumerate(names)
-    )
-
-
-def _with_ids(rows: pa.Table, add: Add, ids: Sequence[StructField]) -> pa.Table:
-    """The rows with the ids and versions that they have, wherever these are written."""
-    if not ids:
-        return rows
-    row_id, version = (each.name for each in ids)
-    base = pa.scalar(add.base_row_id, pa.int64())
-    values = {
-        row_id: pc.add(rows.column(_POSITION), base),
-        version: pa.scalar(add.default_row_commit_version, pa.int64()),
-    }
-    for name, value in values.items():
-        place = rows.schema.get_field_index(name)
-        known = pc.coalesce(rows.column(name), value)
-        rows = rows.set_column(place, rows.schema.field(place), known)
-    return rows
 
 
 def _typed(rows: pa.Table, change: str) -> pa.Table:

@@ -7,8 +7,9 @@ says about a file wins: partition values come from it, deleted rows go, absent c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -95,6 +96,11 @@ class ScanPlan:
         )
         return StructType(tuple(fields))
 
+    @cached_property
+    def physical(self) -> StructType:
+        """The same under the names that they have in files."""
+        return physical_schema(self.stored, self.table.mode)
+
 
 def plan_scan(
     snapshot: Snapshot,
@@ -160,25 +166,8 @@ class _Reader:
         self._store, self._path = plan.table.store.resolve(row["path"])
 
     def read(self) -> Iterator[pa.Table]:
-        try:
+        with reading(self._plan.table.version, self._name):
             yield from self._pieces()
-        except ObjectNotFoundError as error:
-            raise DataFileError(
-                f"version {self._plan.table.version} needs this file, but it or its deletion "
-                "vector is gone",
-                file=self._name,
-                hint="VACUUM may have removed it; read a newer version or restore the file",
-            ) from error
-        except SchemaMismatchError as error:
-            raise DataFileError(
-                f"its columns are not those of the table: {error.message}", file=self._name
-            ) from error
-        except _DAMAGE as error:
-            raise DataFileError(
-                f"cannot be read: {error}",
-                file=self._name,
-                hint="the file is damaged or no Parquet file: restore it, or read another version",
-            ) from error
 
     def _pieces(self) -> Iterator[pa.Table]:
         source = self._store.open_input(self._path)
@@ -192,9 +181,14 @@ class _Reader:
                 start += count
 
     def _table(self, file: pq.ParquetFile, groups: list[int], count: int) -> pa.Table:
-        stored = self._stored_columns(file, groups)
-        columns = [self._column(field, stored, count) for field in self._plan.read.fields]
-        return pa.table(columns, schema=to_arrow_schema(self._plan.read))
+        fields = stored_fields(self._plan, file.schema_arrow)
+        names = [file.schema_arrow.field(place).name for place, _ in fields]
+        columns: list[pa.ChunkedArray] = []
+        if names:
+            table = file.read_row_groups(groups, columns=names)
+            columns = [table.column(name) for name in names]
+        values = dict(self._row.get("partitionValues") or ())
+        return fit_columns(self._plan, [field for _, field in fields], columns, values, count)
 
     def _with_position(self, table: pa.Table, start: int) -> pa.Table:
         field = self._plan.position
@@ -203,42 +197,6 @@ class _Reader:
         numbers = pc.indices_nonzero(pa.repeat(pa.scalar(True), table.num_rows))
         column = pc.add(numbers.cast(pa.int64()), start)
         return table.append_column(pa.field(field.name, pa.int64(), field.nullable), column)
-
-    def _stored_columns(self, file: pq.ParquetFile, groups: list[int]) -> pa.Table | None:
-        """The columns of the file that the scan needs, cast to the table's types."""
-        plan = self._plan
-        wanted = physical_schema(plan.stored, plan.table.mode)
-        labelled = physical_names(file.schema_arrow, plan.table.schema, plan.table.mode)
-        places = [find(labelled, field.name) for field in wanted.fields]
-        present = [place for place in places if place is not None]
-        if not present:
-            return None
-        names = [file.schema_arrow.field(place).name for place in present]
-        table = file.read_row_groups(groups, columns=names)
-        arrays, names = [], []
-        for place in present:
-            column = table.column(file.schema_arrow.field(place).name)
-            arrays.append(relabel(_plain(column), labelled.field(place).type))
-            names.append(labelled.field(place).name)
-        return cast_table(pa.table(arrays, names=names), wanted)
-
-    def _column(self, field: StructField, stored: pa.Table | None, count: int) -> pa.ChunkedArray:
-        kind = to_arrow_type(field.data_type)
-        position = self._position(field)
-        if position is not None and stored is not None:
-            return relabel(stored.column(position), kind)
-        if field.name.lower() in self._plan.partitions:
-            return pa.chunked_array([self._partition(field, count)], type=kind)
-        return pa.chunked_array([pa.nulls(count, kind)])
-
-    def _position(self, field: StructField) -> int | None:
-        names = self._plan.stored.names
-        return list(names).index(field.name) if field.name in names else None
-
-    def _partition(self, field: StructField, count: int) -> pa.Array:
-        values = {key.lower(): value for key, value in self._row.get("partitionValues") or ()}
-        text = pa.array([values.get(physical_name(field).lower())], pa.string())
-        return pa.repeat(parse_column(text, field.data_type, column=field.name)[0], count)
 
     def _kept_rows(self, count: int) -> pa.BooleanArray | None:
         """Which of the rows its deletion vector leaves; None without a vector."""
@@ -252,6 +210,74 @@ class _Reader:
     @property
     def _name(self) -> str:
         return f"{self._store.url.rstrip('/')}/{self._path}"
+
+
+def stored_fields(plan: ScanPlan, file: pa.Schema) -> list[tuple[int, pa.Field]]:
+    """Where the columns of a scan are in a file that has them, with the names of the log."""
+    labelled = physical_names(file, plan.table.schema, plan.table.mode)
+    places = [find(labelled, field.name) for field in plan.physical.fields]
+    return [(place, labelled.field(place)) for place in places if place is not None]
+
+
+def fit_columns(
+    plan: ScanPlan,
+    fields: Sequence[pa.Field],
+    columns: Sequence[pa.ChunkedArray],
+    values: Mapping[str, str | None],
+    count: int,
+) -> pa.Table:
+    """The columns of a scan from those of a file, which `stored_fields` found, as the table has
+    them. `values` are the partition values of the file.
+    """
+    stored = None
+    if columns:
+        arrays = [relabel(_plain(c), field.type) for c, field in zip(columns, fields, strict=True)]
+        given = pa.table(arrays, names=[field.name for field in fields])
+        stored = cast_table(given, plan.physical)
+    texts = {key.lower(): value for key, value in values.items()}
+    found = [_column(plan, field, stored, texts, count) for field in plan.read.fields]
+    return pa.table(found, schema=to_arrow_schema(plan.read))
+
+
+def _column(
+    plan: ScanPlan,
+    field: StructField,
+    stored: pa.Table | None,
+    values: Mapping[str, str | None],
+    count: int,
+) -> pa.ChunkedArray:
+    kind = to_arrow_type(field.data_type)
+    names = plan.stored.names
+    if stored is not None and field.name in names:
+        return relabel(stored.column(list(names).index(field.name)), kind)
+    if field.name.lower() not in plan.partitions:
+        return pa.chunked_array([pa.nulls(count, kind)])
+    text = pa.array([values.get(physical_name(field).lower())], pa.string())
+    value = parse_column(text, field.data_type, column=field.name)[0]
+    return pa.chunked_array([pa.repeat(value, count)], type=kind)
+
+
+@contextmanager
+def reading(version: int, file: str) -> Iterator[None]:
+    """What can go wrong with a file of a version, in words of the table."""
+    try:
+        yield
+    except ObjectNotFoundError as error:
+        raise DataFileError(
+            f"version {version} needs this file, but it or its deletion vector is gone",
+            file=file,
+            hint="VACUUM may have removed it; read a newer version or restore the file",
+        ) from error
+    except SchemaMismatchError as error:
+        raise DataFileError(
+            f"its columns are not those of the table: {error.message}", file=file
+        ) from error
+    except _DAMAGE as error:
+        raise DataFileError(
+            f"cannot be read: {error}",
+            file=file,
+            hint="the file is damaged or no Parquet file: restore it, or read another version",
+        ) from error
 
 
 def _piecewise(footer: pq.FileMetaData) -> Iterator[tuple[list[int], int]]:

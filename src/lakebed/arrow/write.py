@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from lakebed.arrow.relabel import relabel
 from lakebed.errors import ConstraintViolationError, SchemaError
 from lakebed.formats.arrow_types import cast_table, parquet_schema
-from lakebed.formats.footer_stats import collect
+from lakebed.formats.footer_stats import NanWatch, collect
 from lakebed.spec.actions import Add, Metadata, Protocol
 from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
 from lakebed.spec.column_metadata import identity
@@ -44,6 +45,7 @@ HANDLED_FEATURES = frozenset(
     ]
 )
 _WORKERS = 4
+_GROUP_BYTES = 64 * 1024 * 1024
 _DEFAULT_FILE_BYTES = 512 * 1024 * 1024
 # Where pyarrow has a name of its own; its "lz4" is LZ4_RAW in Parquet.
 _ARROW_CODECS = {"uncompressed": "none", "none": "none", "lz4_raw": "lz4"}
@@ -172,28 +174,70 @@ def write_file(
     folder: str | None = None,
 ) -> Add:
     """Write one file of rows of one partition, as `rows_by_partition` gives them."""
-    path = _new_path(layout, values)
-    if folder is not None:
-        path = f"{folder}/{path}"
-    sink = pa.BufferOutputStream()
-    footer = _write_parquet(layout, table, sink)
-    data = sink.getvalue()
-    store.put(path, memoryview(data))
-    return Add(
-        path=encode_path(path),
-        partition_values=values,
-        size=data.size,
-        modification_time=int(time.time() * 1000),
-        data_change=data_change,
-        stats=collect(footer, layout.indexed, layout.properties, data=table),
-    )
+    file = FileWriter(layout, values)
+    file.write(table)
+    return file.finish(store, data_change=data_change, folder=folder)
+
+
+class FileWriter:
+    """One file of rows of one partition, which come piece by piece.
+
+    Rows are held until there are enough for a row group, and the file until it is finished.
+    """
+
+    def __init__(self, layout: FileLayout, values: Mapping[str, str | None]) -> None:
+        self._layout = layout
+        self._values = dict(values)
+        self._sink = pa.BufferOutputStream()
+        self._footers: list[pq.FileMetaData] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._watch = NanWatch(layout.indexed)
+        self._held: list[pa.Table] = []
+        self._held_bytes = 0
+
+    def write(self, rows: pa.Table) -> None:
+        """`rows` are as `stored_rows` gives them."""
+        self._held.append(rows)
+        self._held_bytes += rows.nbytes
+        if self._held_bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def finish(self, store: Store, *, data_change: bool = True, folder: str | None = None) -> Add:
+        """At least one piece was written, if only one without rows."""
+        self._flush()
+        assert self._writer is not None
+        with _writing():
+            self._writer.close()
+        data = self._sink.getvalue()
+        layout = self._layout
+        path = "/".join(filter(None, [folder, _new_path(layout, self._values)]))
+        store.put(path, memoryview(data))
+        return Add(
+            path=encode_path(path),
+            partition_values=self._values,
+            size=data.size,
+            modification_time=int(time.time() * 1000),
+            data_change=data_change,
+            stats=collect(self._footers[0], layout.indexed, layout.properties, data=self._watch),
+        )
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        rows = pa.concat_tables(self._held)
+        self._held, self._held_bytes = [], 0
+        self._watch.see(rows)
+        with _writing():
+            if self._writer is None:
+                self._writer = _parquet_writer(self._layout, rows.schema, self._sink, self._footers)
+            self._writer.write_table(rows)
 
 
 def rows_by_partition(
     layout: FileLayout, table: pa.Table
 ) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
     """The rows of each partition, with its values as the log has them."""
-    stored = _stored_table(layout, table)
+    stored = stored_rows(layout, table)
     if not layout.partition_columns:
         yield {}, stored
         return
@@ -208,25 +252,31 @@ def rows_by_partition(
         yield dict(zip(names, group.values(), strict=True)), stored.take(rows.values)
 
 
-def _write_parquet(
-    layout: FileLayout, table: pa.Table, sink: pa.BufferOutputStream
-) -> pq.FileMetaData:
-    footers: list[pq.FileMetaData] = []
+def _parquet_writer(
+    layout: FileLayout,
+    schema: pa.Schema,
+    sink: pa.BufferOutputStream,
+    footers: list[pq.FileMetaData],
+) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression=_ARROW_CODECS.get(layout.codec, layout.codec),
+        store_schema=False,
+        metadata_collector=footers,
+        data_page_version=layout.properties.parquet_format_version[:3].replace("2.1", "2.0"),
+    )
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
     try:
-        pq.write_table(
-            table,
-            sink,
-            compression=_ARROW_CODECS.get(layout.codec, layout.codec),
-            store_schema=False,
-            metadata_collector=footers,
-            data_page_version=layout.properties.parquet_format_version[:3].replace("2.1", "2.0"),
-        )
+        yield
     except pa.ArrowException as error:
         raise SchemaError(
             f"the rows cannot be written as Parquet: {error}",
             hint="nothing was committed; give the column another type, or leave it out",
         ) from error
-    return footers[0]
 
 
 def _new_path(layout: FileLayout, values: dict[str, str | None]) -> str:
@@ -249,7 +299,7 @@ def _numbers(count: int) -> pa.Array:
     return pc.indices_nonzero(pa.repeat(pa.scalar(True), count))
 
 
-def _stored_table(layout: FileLayout, table: pa.Table) -> pa.Table:
+def stored_rows(layout: FileLayout, table: pa.Table) -> pa.Table:
     """The columns of the files, under their physical names and ids."""
     schema = parquet_schema(layout.physical, with_field_ids=layout.mode != "none")
     rows = cast_table(table, layout.stored)

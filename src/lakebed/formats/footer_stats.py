@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import (
     DATE,
+    DOUBLE,
+    FLOAT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -51,15 +53,20 @@ def collect(
     properties: TableProperties | None = None,
     *,
     tight_bounds: bool = False,
-    data: pa.Table | None = None,
+    data: pa.Table | NanWatch | None = None,
 ) -> str:
     """The statistics of a Parquet file as JSON, from its footer.
 
     `columns` are the indexed columns (see `spec.stats.indexed_columns`) by their physical names.
     Most writers leave NaN out of a footer's bounds, so that a maximum of floating-point numbers is
-    used only from those that do not, or if `data`, the rows of the file, shows that there is none.
+    used only from those that do not, or if `data`, the rows of the file or who saw them all, shows
+    that there is none.
     """
     stats = _FileStats(metadata.num_rows, properties, tight_bounds)
+    if isinstance(data, pa.Table):
+        watch = NanWatch(columns)
+        watch.see(data)
+        data = watch
     footer = _Footer(metadata, data)
     for path, column in leaves(columns):
         stats.add(path, column, footer.column(path, column))
@@ -78,6 +85,25 @@ def collect_table(
     for path, column in leaves(columns):
         stats.add(path, column, _of_rows(_values(table, path), column, table.num_rows))
     return stats.to_json()
+
+
+class NanWatch:
+    """Sees the rows of a file pass, and knows afterwards which columns had NaN."""
+
+    def __init__(self, columns: StructType) -> None:
+        self._free = {path for path, column in leaves(columns) if column.data_type in _FLOATING}
+
+    def see(self, rows: pa.Table) -> None:
+        """`rows` have the columns by their physical names."""
+        self._free = {path for path in self._free if not _has_nan(_values(rows, path))}
+
+    def is_free(self, path: Path) -> bool:
+        return path in self._free
+
+
+def _has_nan(values: pa.ChunkedArray | None) -> bool:
+    """Also if nobody knows."""
+    return values is None or bool(pc.any(pc.is_nan(values)).as_py())
 
 
 @dataclass(frozen=True)
@@ -137,15 +163,18 @@ def _all_digits(value: Any) -> orjson.Fragment:
     raise TypeError(value)
 
 
+_FLOATING = (FLOAT, DOUBLE)
+
+
 # --- footers -----------------------------------------------------------------------------------
 
 
 class _Footer:
-    def __init__(self, metadata: pq.FileMetaData, data: pa.Table | None) -> None:
+    def __init__(self, metadata: pq.FileMetaData, watch: NanWatch | None) -> None:
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
         self._groups = [group for group in groups if group.num_rows]
         self._num_rows = metadata.num_rows
-        self._data = data
+        self._watch = watch
         # parquet-mr, which Spark uses, sorts NaN last: its maximum is NaN if there is one.
         self._bounds_nan = (metadata.created_by or "").startswith("parquet-mr")
         self._columns = dict(_parquet_columns(metadata.schema.to_arrow_schema()))
@@ -177,8 +206,7 @@ class _Footer:
         return _ColumnStats(_lower_text(low), _upper_text(high), total)
 
     def _is_free_of_nan(self, path: Path) -> bool:
-        values = None if self._data is None else _values(self._data, path)
-        return values is not None and not pc.any(pc.is_nan(values)).as_py()
+        return self._watch is not None and self._watch.is_free(path)
 
 
 class _Chunk:

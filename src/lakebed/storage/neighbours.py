@@ -5,6 +5,7 @@ A shallow clone has thousands of references into one other table: each place is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from lakebed.storage.locations import Location
@@ -18,6 +19,8 @@ class Neighbours:
 
     def resolve(self, home: Store, location: Location, uri: str) -> tuple[Store, str]:
         """The store and path that `uri` means in a log of `home`, which is at `location`."""
+        if _PLAIN.fullmatch(uri):
+            return home, uri
         target = location.reference(uri)
         inside = location.relative(target)
         if inside is not None:
@@ -29,3 +32,7 @@ class Neighbours:
         if store is None:
             store = self._opened.setdefault(root, self._opener(root))
         return store
+
+
+# Most references of a log are relative names without anything to decode; there may be a million.
+_PLAIN = re.compile(r"[\w\-][\w\-.=]*(?:/[\w\-][\w\-.=]*)*", re.ASCII)

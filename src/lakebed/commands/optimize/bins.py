@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lakebed.spec.actions import Add
 from lakebed.transaction.row_tracking import physical_records
@@ -27,7 +28,7 @@ class Bin:
 
     adds: tuple[Add, ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
         return sum(live_bytes(add) for add in self.adds)
 
@@ -50,6 +51,8 @@ def deleted_share(add: Add) -> float:
 
 def live_bytes(add: Add) -> int:
     """About what is left of a file without its deleted rows."""
+    if add.deletion_vector is None:
+        return add.size
     known = physical_records(add)
     return add.size if not known else max(1, int(add.size * (1 - deleted_share(add))))
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column
 
 from lakebed.errors import SchemaError
@@ -54,6 +56,17 @@ class CurveColumn:
         if self.data_type == BINARY:
             return f.hex(column)
         return column.cast(_SPARK_TYPES[self.kind])
+
+    def arrow_value(self, rows: pa.Table) -> pa.ChunkedArray:
+        """The same of Arrow rows, but for bytes, which have an order of their own there."""
+        values = rows.column(self.path[0])
+        for step in self.path[1:]:
+            values = pc.struct_field(values, step)
+        if self.data_type in (STRING, BINARY):
+            return values
+        if self.data_type in (DATE, BOOLEAN):
+            values = values.cast(pa.int32())
+        return values.cast(pa.float64() if self.kind == "double" else pa.int64())
 
 
 def find_curve_columns(schema: StructType, paths: Sequence[Path]) -> list[CurveColumn] | None:

@@ -23,8 +23,9 @@ from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.cubes import in_cube, to_cluster
 from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
 from lakebed.commands.optimize.dropped_columns import with_dropped_columns
+from lakebed.commands.optimize.local import Local
 from lakebed.commands.optimize.progress import progress
-from lakebed.commands.optimize.request import OptimizeRequest
+from lakebed.commands.optimize.request import OptimizeRequest, local_bytes
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.expressions import Expression, parse_predicate, references
@@ -32,6 +33,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.functions import is_connect
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import find_path, render_path
 from lakebed.spec.stats import indexed_columns
@@ -69,6 +71,7 @@ class _Optimize:
         if not request.is_auto:
             request = request.with_settings(settings, self._snapshot.properties)
         self._request = request
+        self._settings = settings
         self._clustering = clustering_columns(self._snapshot) or ()
         self._check()
         self._predicate = self._where()
@@ -198,18 +201,35 @@ class _Optimize:
         return [one for one in batch if all(_key(add) in live for add in one.adds)]
 
     def _written(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add]:
-        writer = Writer(self._target, snapshot, self._request.sizes.max_file)
-        if self._columns and not self._request.purge:
-            kind: Kind = "hilbert" if self._clustering and len(self._columns) > 1 else "zorder"
-            found = self._each(batch, lambda one: writer.arrange(one, self._columns, kind))
-        elif is_shuffled(batch):
-            found = writer.compact(batch)
-        else:
-            found = self._each(batch, writer.gather)
+        found = self._by_arrow(snapshot, batch)
+        if found is None:
+            found = self._by_spark(snapshot, batch)
         _check_rows(batch, found)
         if self._clustering and not self._request.purge:
             return in_cube(found, [render_path(path) for path in self._clustering])
         return found
+
+    def _by_arrow(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add] | None:
+        """In this process, if that is faster; None if not, or if only Spark can do it."""
+        most = local_bytes(self._settings, is_connect=is_connect(self._target.session))
+        local = Local(snapshot, self._request.sizes.max_file, most, self._settings)
+        if self._is_arranged:
+            return local.arrange(batch, self._columns, self._kind)
+        return local.compact(batch)
+
+    def _by_spark(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add]:
+        writer = Writer(self._target, snapshot, self._request.sizes.max_file)
+        if self._is_arranged:
+            return self._each(batch, lambda one: writer.arrange(one, self._columns, self._kind))
+        return writer.compact(batch) if is_shuffled(batch) else self._each(batch, writer.gather)
+
+    @property
+    def _is_arranged(self) -> bool:
+        return bool(self._columns) and not self._request.purge
+
+    @property
+    def _kind(self) -> Kind:
+        return "hilbert" if self._clustering and len(self._columns) > 1 else "zorder"
 
     def _each(self, batch: Sequence[Bin], write: Callable[[Bin], list[Add]]) -> list[Add]:
         with ThreadPoolExecutor(self._request.threads, "lakebed-optimize") as pool:

@@ -16,7 +16,9 @@ MAX_FILE_SIZE = f"{_DELTA}optimize.maxFileSize"
 MAX_DELETED = f"{_DELTA}optimize.maxDeletedRowsRatio"
 BATCH_SIZE = f"{_DELTA}optimize.batchSize"
 MAX_THREADS = f"{_DELTA}optimize.maxThreads"
+LOCAL_BYTES = "spark.lakebed.optimize.localBytes"
 DEFAULT_BATCH = 10 << 30
+_LOCAL, _LOCAL_OF_CLIENTS = 256 << 20, 32 << 20
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,16 @@ class OptimizeRequest:
             batch_bytes=number(settings, BATCH_SIZE, self.batch_bytes),
             threads=number(settings, MAX_THREADS, self.threads),
         )
+
+
+def local_bytes(settings: Mapping[str, str], *, is_connect: bool) -> int:
+    """Up to how many bytes of files are put in order by this process; 0 is never.
+
+    A client of Spark Connect may be far away from the files.
+    """
+    if settings.get(LOCAL_BYTES) == "0":
+        return 0
+    return number(settings, LOCAL_BYTES, _LOCAL_OF_CLIENTS if is_connect else _LOCAL)
 
 
 def number(settings: Mapping[str, str], key: str, default: int) -> int:
