@@ -36,8 +36,12 @@ SMALL_BATCHES = {
     "spark.databricks.delta.optimize.batchSize": "1",
     "spark.databricks.delta.optimize.maxFileSize": "1mb",
 }
+# Each batch has written its files and waits a moment before it commits them: there it is killed.
 APPLICATION = """
-import sys, lakebed
+import sys, time, lakebed
+from lakebed.transaction import Transaction
+commit = Transaction.commit
+Transaction.commit = lambda self: time.sleep(0.15) or commit(self)
 spark = lakebed.session("optimizes", master="local[1]", spark_ui_enabled=False, **{
     "spark.databricks.delta.optimize.batchSize": "1", "spark.driver.host": "127.0.0.1"})
 lakebed.DeltaTable.forPath(spark, sys.argv[1]).optimize().executeCompaction()
