@@ -7,6 +7,8 @@ import pty
 import subprocess
 import sys
 
+from lakebed.commands.optimize.progress import Share
+
 CODE = """
 from lakebed.commands.optimize.progress import progress
 with progress("OPTIMIZE", 2000) as shown:
@@ -35,6 +37,22 @@ def test_a_terminal_shows_a_bar_which_is_gone_in_the_end() -> None:
 def test_anything_else_gets_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_parts_of_a_batch_never_show_more_than_the_batch() -> None:
+    shown: list[int] = []
+
+    class Bar:
+        def done(self, num_bytes: int) -> None:
+            shown.append(num_bytes)
+
+    share = Share(Bar(), 100)
+    for size in (30, 50, 50, 30):
+        share.done(size)
+    share.finish()
+    assert shown == [30, 50, 20, 0, 0]
+    Share(Bar(), 7).finish()
+    assert shown[-1] == 7
 
 
 def _read(terminal: int) -> str:

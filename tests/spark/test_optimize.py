@@ -17,6 +17,7 @@ import lakebed
 from lakebed.arrow.curves import Curve
 from lakebed.commands.optimize.optimize import _Optimize
 from lakebed.commands.optimize.placement import addresses
+from lakebed.commands.optimize.request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.errors import InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.spark.native import NativePlane
 from lakebed.spark.plane import Plane
@@ -151,6 +152,24 @@ def test_z_order_skips_files(spark: SparkSession, tmp_path: Path) -> None:
     assert opened.files("x = 300 AND name = 'n50'").num_rows <= total / 4
     with pytest.raises(SchemaError):
         table.optimize().executeZOrderBy("nope")
+
+
+@pytest.mark.parametrize("local", ["0", "1mb"])
+def test_any_number_of_columns_can_be_arranged_by(
+    spark: SparkSession, tmp_path: Path, local: str
+) -> None:
+    """More than a key has bits, and more than files have statistics of if one insists."""
+    path, names = tmp_path / "t", [f"c{n}" for n in range(70)]
+    columns = {name: [n * 31 % 40 for n in range(40)] for name in names}
+    lakebed.write(path, pa.table(columns), max_rows_per_file=10)
+    table = lakebed.DeltaTable.forPath(spark, str(path))
+    before = deltalake_rows(path)
+    with pytest.raises(SchemaError, match="no statistics of c32"):
+        table.optimize().executeZOrderBy(names)
+    settings = {CHECK_STATISTICS: "false", LOCAL_BYTES: local, MAX_FILE: "20000"}
+    with_settings(spark, settings, lambda: table.optimize().executeZOrderBy(names))
+    assert deltalake_rows(path) == before
+    assert lakebed.open(path).files("c0 = 7").num_rows < lakebed.open(path).num_files
 
 
 def with_settings(spark: SparkSession, settings: dict[str, str], run: Callable[[], Any]) -> Any:

@@ -23,6 +23,7 @@ from written_tables import settings
 
 import lakebed
 from faults import Fault, FaultStore
+from lakebed.commands.optimize.request import LOCAL_BYTES
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog
@@ -43,9 +44,12 @@ from lakebed.transaction import Transaction
 commit = Transaction.commit
 Transaction.commit = lambda self: time.sleep(0.15) or commit(self)
 spark = lakebed.session("optimizes", master="local[1]", spark_ui_enabled=False, **{
-    "spark.databricks.delta.optimize.batchSize": "1", "spark.driver.host": "127.0.0.1"})
+    "spark.databricks.delta.optimize.batchSize": "1", "spark.driver.host": "127.0.0.1",
+    "spark.lakebed.optimize.localBytes": "0"})
 lakebed.DeltaTable.forPath(spark, sys.argv[1]).optimize().executeCompaction()
 """
+ENGINES = {"arrow": "100mb", "spark": "0"}
+"""Up to how many bytes are put in order without Spark."""
 KINDS: dict[str, Callable[[DeltaOptimizeBuilder], Any]] = {
     "compaction": lambda builder: builder.executeCompaction(),
     "z-order": lambda builder: builder.executeZOrderBy("x", "id"),
@@ -109,10 +113,16 @@ def origin(origins: dict[str, Path], kind: str) -> Path:
     return origins["clustered" if kind == "clustering" else "partitioned"]
 
 
-def run(spark: SparkSession, path: Path, kind: str, wrap: Callable[[Store], Store]) -> Store:
+def run(
+    spark: SparkSession,
+    path: Path,
+    kind: str,
+    wrap: Callable[[Store], Store],
+    engine: str = "arrow",
+) -> Store:
     plain, root = open_location(spark, str(path), {})
     store = wrap(plain)
-    with settings(spark, SMALL_BATCHES):
+    with settings(spark, {**SMALL_BATCHES, LOCAL_BYTES: ENGINES[engine]}):
         KINDS[kind](lakebed.DeltaTable(spark, TableLog(store), root, {}).optimize())
     return store
 
@@ -126,14 +136,16 @@ def seen_by_all(path: Path) -> Rows:
     return rows
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "engine"), [*((kind, "arrow") for kind in KINDS), ("z-order", "spark")]
+)
 def test_killed_at_any_write_the_rows_stay_and_the_next_run_finishes(
-    spark: SparkSession, tmp_path: Path, origins: dict[str, Path], kind: str
+    spark: SparkSession, tmp_path: Path, origins: dict[str, Path], kind: str, engine: str
 ) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(origin(origins, kind), whole)
     before = seen_by_all(whole)
-    calls = run(spark, whole, kind, Commits).calls  # type: ignore[attr-defined]
+    calls = run(spark, whole, kind, Commits, engine).calls  # type: ignore[attr-defined]
     assert seen_by_all(whole) == before
     commits = {c.path for c in calls if c.method == "put_if_absent" and c.path.endswith(".json")}
     assert len(commits) == (1 if kind == "clustering" else 2)
@@ -142,9 +154,9 @@ def test_killed_at_any_write_the_rows_stay_and_the_next_run_finishes(
         shutil.copytree(origin(origins, kind), path)
         fault = Fault(None, number, "before", Killed())
         with pytest.raises(Killed):
-            run(spark, path, kind, lambda store: Commits(store, fault))  # noqa: B023
+            run(spark, path, kind, lambda store: Commits(store, fault), engine)  # noqa: B023
         assert seen_by_all(path) == before
-        run(spark, path, kind, Commits)
+        run(spark, path, kind, Commits, engine)
         assert seen_by_all(path) == before
         assert in_order(path) == in_order(whole)
 
@@ -156,9 +168,11 @@ def in_order(path: Path) -> tuple[int, bool, bool]:
     return files.num_rows, vectors, "liquid" in files["clusteringProvider"].to_pylist()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "engine"), [*((kind, "arrow") for kind in KINDS), ("compaction", "spark")]
+)
 def test_rows_that_are_appended_and_deleted_meanwhile_count(
-    spark: SparkSession, tmp_path: Path, origins: dict[str, Path], kind: str
+    spark: SparkSession, tmp_path: Path, origins: dict[str, Path], kind: str, engine: str
 ) -> None:
     """The append comes in at once. A file that loses a row costs OPTIMIZE its batch, no more."""
     path = tmp_path / "t"
@@ -181,10 +195,10 @@ def test_rows_that_are_appended_and_deleted_meanwhile_count(
         found.act = others
         return found
 
-    run(spark, path, kind, beside)
+    run(spark, path, kind, beside, engine)
     assert len(expected) == len(before)
     assert seen_by_all(path) == expected
-    run(spark, path, kind, Commits)
+    run(spark, path, kind, Commits, engine)
     assert seen_by_all(path) == expected
 
 

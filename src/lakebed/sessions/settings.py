@@ -63,6 +63,7 @@ HONOURED: Mapping[str, str] = {
     optimize_request.MAX_DELETED: "files with a greater share of deleted rows are rewritten; 0.05",
     optimize_request.BATCH_SIZE: "the bytes that OPTIMIZE commits together; 10 GB",
     optimize_request.MAX_THREADS: "the large files that OPTIMIZE writes at the same time; 8",
+    optimize_request.CHECK_STATISTICS: "false: Z-order takes columns without statistics too",
     auto.ENABLED: "true or false: auto compaction for all tables, or for none",
     auto.MIN_FILES: "so many small files of a partition are put together after a write; 50",
     auto.MAX_FILE_SIZE: "the size that auto compaction makes files of; 128 MB",

@@ -44,6 +44,8 @@ class Local:
     max_file: int
     most_bytes: int
     settings: Mapping[str, str]
+    done: Callable[[int], None] = lambda _: None
+    """Is told of bytes that are in new files, for whoever watches."""
 
     def compact(self, bins: Sequence[Bin]) -> list[Add] | None:
         """Each bin becomes one file; None if Spark has to do it."""
@@ -136,6 +138,7 @@ class _Run:
             return None
         add = file.finish(self.local.snapshot.store, data_change=False)
         self.written.append(add)
+        self.local.done(add.size)
         return add
 
     # --- arranging ---

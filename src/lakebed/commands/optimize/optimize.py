@@ -24,8 +24,8 @@ from lakebed.commands.optimize.cubes import in_cube, to_cluster
 from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
 from lakebed.commands.optimize.dropped_columns import with_dropped_columns
 from lakebed.commands.optimize.local import Local
-from lakebed.commands.optimize.progress import progress
-from lakebed.commands.optimize.request import OptimizeRequest, local_bytes
+from lakebed.commands.optimize.progress import Share, progress
+from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest, local_bytes
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.expressions import Expression, parse_predicate, references
@@ -77,6 +77,7 @@ class _Optimize:
         self._predicate = self._where()
         self._columns = self._curve_columns()
         self._done = Optimized(self._snapshot.version)
+        self._share: Share
 
     def run(self) -> Optimized:
         found = self._bins(self._snapshot)
@@ -84,8 +85,9 @@ class _Optimize:
         self._done.num_partitions = len({one.partition for one in found})
         with progress(self._operation().name, sum(one.size for one in found)) as shown:
             for batch in batches:
+                self._share = Share(shown, sum(one.size for one in batch))
                 self._run_batch(batch)
-                shown.done(sum(one.size for one in batch))
+                self._share.finish()
         return self._done
 
     # --- what is asked ---
@@ -125,6 +127,7 @@ class _Optimize:
         partitions = {name.lower() for name in snapshot.partition_columns}
         columns = curve_columns(snapshot.schema, paths)
         indexed = indexed_columns(snapshot.schema, snapshot.properties, ())
+        checked = self._settings.get(CHECK_STATISTICS, "true").lower() != "false"
         for column in columns:
             if column.path[0].lower() in partitions:
                 raise InvalidArgumentError(
@@ -132,14 +135,15 @@ class _Optimize:
                     "the same value there",
                     hint="leave it out of ZORDER BY",
                 )
-            if find_path(indexed, column.path) is None:
+            if checked and find_path(indexed, column.path) is None:
                 raise SchemaError(
                     f"files have no statistics of {render_path(column.path)}: to arrange rows by "
                     "it would not help a query",
-                    hint="name it in delta.dataSkippingStatsColumns, or move it among the first",
+                    hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
+                    f"{CHECK_STATISTICS} = false arranges rows all the same",
                 )
-        # A key has so many bits; columns after that would not get one.
-        return columns[:MOST_KEY_BITS]
+        # With less than two bits of the key a column has no ranges to tell rows apart by.
+        return columns[: MOST_KEY_BITS // 2]
 
     # --- what to do ---
 
@@ -212,7 +216,9 @@ class _Optimize:
     def _by_arrow(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add] | None:
         """In this process, if that is faster; None if not, or if only Spark can do it."""
         most = local_bytes(self._settings, is_connect=is_connect(self._target.session))
-        local = Local(snapshot, self._request.sizes.max_file, most, self._settings)
+        local = Local(
+            snapshot, self._request.sizes.max_file, most, self._settings, self._share.done
+        )
         if self._is_arranged:
             return local.arrange(batch, self._columns, self._kind)
         return local.compact(batch)
@@ -232,8 +238,13 @@ class _Optimize:
         return "hilbert" if self._clustering and len(self._columns) > 1 else "zorder"
 
     def _each(self, batch: Sequence[Bin], write: Callable[[Bin], list[Add]]) -> list[Add]:
+        def reported(one: Bin) -> list[Add]:
+            adds = write(one)
+            self._share.done(one.size)
+            return adds
+
         with ThreadPoolExecutor(self._request.threads, "lakebed-optimize") as pool:
-            return [add for adds in pool.map(write, batch) for add in adds]
+            return [add for adds in pool.map(reported, batch) for add in adds]
 
     def _commit(self, snapshot: Snapshot, batch: Sequence[Bin], added: Sequence[Add]) -> None:
         removed = [add for one in batch for add in one.adds]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Protocol
 
 
@@ -25,6 +26,27 @@ def progress(what: str, total_bytes: int) -> Iterator[Progress]:
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         yield _Shown(bar, bar.add_task(what, total=total_bytes))
+
+
+class Share:
+    """One batch's share of a bar. Its parts report when they are done, in whatever thread.
+
+    Never more than the share is shown, though a batch that is done again reports twice.
+    """
+
+    def __init__(self, shown: Progress, num_bytes: int) -> None:
+        self._shown = shown
+        self._left = num_bytes
+        self._lock = Lock()
+
+    def done(self, num_bytes: int) -> None:
+        with self._lock:
+            part = min(num_bytes, self._left)
+            self._left -= part
+            self._shown.done(part)
+
+    def finish(self) -> None:
+        self.done(self._left)
 
 
 class _Silent:

@@ -16,6 +16,7 @@ MAX_FILE_SIZE = f"{_DELTA}optimize.maxFileSize"
 MAX_DELETED = f"{_DELTA}optimize.maxDeletedRowsRatio"
 BATCH_SIZE = f"{_DELTA}optimize.batchSize"
 MAX_THREADS = f"{_DELTA}optimize.maxThreads"
+CHECK_STATISTICS = f"{_DELTA}optimize.zorder.checkStatsCollection.enabled"
 LOCAL_BYTES = "spark.lakebed.optimize.localBytes"
 DEFAULT_BATCH = 10 << 30
 _LOCAL, _LOCAL_OF_CLIENTS = 256 << 20, 32 << 20
