@@ -1,0 +1,77 @@
+"""`lakebed`: what its arguments mean."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lakebed.cli.options import SqlOptions
+from lakebed.errors import LakebedError
+
+USAGE_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 if a statement failed, 2 if the arguments are wrong."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.command is None:
+        parser.print_help()
+        return USAGE_ERROR
+    try:
+        options = _options(given)
+    except OSError as error:
+        parser.exit(USAGE_ERROR, f"lakebed: {error}\n")
+    # Late: Spark takes a second to import, and --help should not.
+    from lakebed.cli.sql import run
+
+    try:
+        return run(options)
+    except LakebedError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lakebed", description="Delta Lake for PySpark.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    sql = commands.add_parser(
+        "sql",
+        help="run SQL, or start a shell for it",
+        description="Runs the statements of -c, of -f or of the input; else it starts a shell.",
+    )
+    what = sql.add_mutually_exclusive_group()
+    what.add_argument("-c", "--command", dest="text", metavar="SQL", help="statements; ';' divides")
+    what.add_argument("-f", "--file", metavar="FILE", help="a file of statements")
+    sql.add_argument("--format", choices=("table", "csv", "json"), help="of results; else table")
+    sql.add_argument("--master", help="the master of Spark; else local[*]")
+    sql.add_argument("--remote", help="a server of Spark Connect, such as sc://host")
+    sql.add_argument("--catalog", metavar="URL", help="the catalog of names: sqlite:///names.db")
+    sql.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark"
+    )
+    sql.add_argument("--timing", action="store_true", help="say how long statements take")
+    return parser
+
+
+def _options(given: argparse.Namespace) -> SqlOptions:
+    settings = {}
+    for each in given.conf:
+        key, equals, value = each.partition("=")
+        if not equals or not key:
+            raise OSError(f"--conf {each}: write it as KEY=VALUE")
+        settings[key.strip()] = value
+    if given.catalog is not None:
+        settings["spark.lakebed.catalog"] = given.catalog
+    text = given.text
+    if given.file is not None:
+        text = Path(given.file).read_text(encoding="utf-8")
+    elif text is None and not sys.stdin.isatty():
+        text = sys.stdin.read()
+    return SqlOptions(
+        text, given.format or "table", given.master, given.remote, settings, given.timing
+    )

@@ -1,0 +1,21 @@
+"""What `lakebed sql` is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Format = Literal["table", "csv", "json"]
+
+
+@dataclass(frozen=True)
+class SqlOptions:
+    """`text` None starts the shell."""
+
+    text: str | None = None
+    format: Format = "table"
+    master: str | None = None
+    remote: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    timing: bool = False

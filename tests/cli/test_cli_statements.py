@@ -1,0 +1,154 @@
+"""Texts of several statements, and results in each format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from pyspark.sql import Row
+
+from lakebed.cli.completion import SqlCompleter
+from lakebed.cli.main import main
+from lakebed.cli.results import Result, show
+from lakebed.cli.runner import message_of
+from lakebed.cli.shell import Shell
+from lakebed.cli.statements import parts, split
+
+
+def test_semicolons_divide_statements_but_not_inside_quotes_and_comments() -> None:
+    text = """SELECT ';' AS `a;b`; -- one; two
+    /* three; */ SELECT "it\\"s;"; ; SELECT 1 -- end;"""
+    assert split(text) == [
+        "SELECT ';' AS `a;b`",
+        '-- one; two\n    /* three; */ SELECT "it\\"s;"',
+        "SELECT 1 -- end;",
+    ]
+    assert split(" ; -- nothing\n;") == []
+
+
+@pytest.mark.parametrize("open_end", ["SELECT 'a;", "SELECT `a;", 'SELECT ";', "SELECT 1"])
+def test_what_has_no_end_yet_is_kept_for_the_next_line(open_end: str) -> None:
+    assert parts(f"SELECT 0; {open_end}") == (["SELECT 0"], open_end)
+
+
+@given(st.lists(st.tuples(st.sampled_from("'\"`"), st.text(max_size=8)), max_size=5))
+def test_statements_with_any_text_in_quotes_come_apart_as_they_were(
+    texts: list[tuple[str, str]],
+) -> None:
+    statements = [f"SELECT {quoted(quote, text)}, 1" for quote, text in texts]
+    assert split(";\n".join(statements)) == statements
+
+
+def quoted(quote: str, text: str) -> str:
+    if quote == "`":
+        return f"`{text.replace('`', '``')}`"
+    return quote + text.replace("\\", "\\\\").replace(quote, f"\\{quote}") + quote
+
+
+ROWS = [
+    (1, None, True, Row(x=1, y="é"), b"\x01", Decimal("1.50"), date(2026, 1, 31)),
+    (2, 'a"b, c', False, None, None, None, None),
+]
+COLUMNS = ["id", "text", "flag", "part", "raw", "price", "day"]
+
+
+def shown(format: Any) -> str:
+    out = io.StringIO()
+    assert show(Result(COLUMNS, ROWS), format, out) == 2
+    return out.getvalue()
+
+
+def test_csv_can_be_read_back() -> None:
+    rows = list(csv.reader(io.StringIO(shown("csv"))))
+    assert rows[0] == COLUMNS
+    assert rows[1] == ["1", "", "true", '{"x":1,"y":"é"}', "01", "1.50", "2026-01-31"]
+    assert rows[2] == ["2", 'a"b, c', "false", "", "", "", ""]
+
+
+def test_json_has_a_line_for_each_row() -> None:
+    first, second = map(json.loads, shown("json").splitlines())
+    assert first["part"] == {"x": 1, "y": "é"}
+    assert first["text"] is None
+    assert second["text"] == 'a"b, c'
+
+
+def test_tables_show_nulls_and_what_rich_would_take_for_markup() -> None:
+    assert "NULL" in shown("table")
+    out = io.StringIO()
+    show(Result(["[red]a"], [("[bold]b",), (datetime(2026, 1, 31, 12),)]), "table", out)
+    assert "[red]a" in out.getvalue()
+    assert "[bold]b" in out.getvalue()
+    assert "2026-01-31 12:00:00" in out.getvalue()
+
+
+def test_a_result_without_columns_shows_nothing() -> None:
+    out = io.StringIO()
+    assert show(Result([], []), "table", out) == 0
+    assert out.getvalue() == ""
+
+
+def test_completion_knows_words_tables_and_columns() -> None:
+    columns = {"orders": ["id", "price"], "shop.orders": ["id"]}
+    completer = SqlCompleter(lambda: ["orders", "offers"], lambda name: columns.get(name, []))
+
+    def found(text: str, cursor: int | None = None) -> list[str]:
+        at = len(text) if cursor is None else cursor
+        return [
+            each.text for each in completer.get_completions(Document(text, at), CompleteEvent())
+        ]
+
+    assert "SELECT" in found("SEL")
+    assert "select" in found("sel")
+    assert found("SELECT * FROM off") == ["offers"]
+    assert "price" in found("SELECT pr FROM orders", 9)
+    assert found("SELECT orders.p") == ["orders.price"]
+    assert found("SELECT ") == []
+    later = SqlCompleter(lambda: [], lambda name: columns.get(name, []), lambda: "FROM orders")
+    texts = [c.text for c in later.get_completions(Document("WHERE pri"), CompleteEvent())]
+    assert texts == ["price"]
+
+
+def test_the_shell_collects_lines_until_the_semicolon() -> None:
+    class Told:
+        def __init__(self) -> None:
+            self.statements: list[str] = []
+
+        def run(self, statement: str) -> bool:
+            self.statements.append(statement)
+            return "bad" not in statement
+
+    told = Told()
+    shell = Shell(told)  # type: ignore[arg-type]
+    shell.take("SELECT 1,")
+    assert shell.prompt.strip() == "..."
+    shell.take("  2; SELECT 3;")
+    assert told.statements == ["SELECT 1,\n  2", "SELECT 3"]
+    shell.take("bad; SELECT 4;")
+    assert told.statements[-1] == "bad"
+    shell.take("SELECT 'open")
+    shell.clear()
+    shell.take("exit;")
+    assert shell.is_done
+
+
+def test_messages_leave_out_plans() -> None:
+    text = "[CODE] It failed. SQLSTATE: 1; line 1 pos 7;\n'Project ['x]\n+- Relation"
+    assert message_of(Exception(text)) == "[CODE] It failed. SQLSTATE: 1; line 1 pos 7"
+
+
+def test_wrong_arguments_end_with_a_code_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["sql", "-c", "SELECT 1", "--conf", "novalue"], ["sql", "-f", "/no/such"]):
+        with pytest.raises(SystemExit) as raised:
+            main(arguments)
+        assert raised.value.code == 2
+    assert main([]) == 2
+    assert "sql" in capsys.readouterr().out
