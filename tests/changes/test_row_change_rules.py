@@ -222,6 +222,53 @@ def test_files_without_statistics(spark: SparkSession, tmp_path: Path, way: dict
     assert rows(table) == [(0,), (1,), (30,), (4,)]
 
 
+TIMES = {"executionTimeMs", "scanTimeMs", "rewriteTimeMs"}
+FILE_METRICS = TIMES | {
+    *("numAddedFiles", "numAddedBytes", "numRemovedFiles", "numRemovedBytes"),
+    *("numCopiedRows", "numAddedChangeFiles"),
+    *("numDeletionVectorsAdded", "numDeletionVectorsRemoved", "numDeletionVectorsUpdated"),
+}
+MERGE_METRICS = TIMES | {
+    *("numSourceRows", "numOutputRows", "materializeSourceTimeMs", "numTargetRowsCopied"),
+    *("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"),
+    *("numTargetRowsMatchedUpdated", "numTargetRowsMatchedDeleted"),
+    *("numTargetRowsNotMatchedBySourceUpdated", "numTargetRowsNotMatchedBySourceDeleted"),
+    *("numTargetFilesAdded", "numTargetFilesRemoved", "numTargetChangeFilesAdded"),
+    *("numTargetBytesAdded", "numTargetBytesRemoved", "numTargetDeletionVectorsAdded"),
+    *("numTargetDeletionVectorsRemoved", "numTargetDeletionVectorsUpdated"),
+}
+
+
+@WAYS
+def test_the_history_has_the_metrics_of_delta_spark(
+    spark: SparkSession, tmp_path: Path, way: dict[str, str]
+) -> None:
+    """Their names are those that delta-spark 4.4.0 records for the same commands."""
+    path = tmp_path / "t"
+    table = make(spark, path, "SELECT id, 'x' AS name FROM range(10)", **way)
+    vectors = int(way is VECTORS)
+    table.delete("id IN (1, 2)")
+    found = last_commit(path)["operationMetrics"]
+    assert set(found) == FILE_METRICS | {"numDeletedRows"}
+    assert (found["numDeletedRows"], found["numDeletionVectorsAdded"]) == ("2", str(vectors))
+    assert found["numCopiedRows"] == ("0" if vectors else "8")
+    table.update("id = 3", {"name": "'y'"})
+    found = last_commit(path)["operationMetrics"]
+    assert set(found) == FILE_METRICS | {"numUpdatedRows"}
+    assert (found["numUpdatedRows"], found["numDeletionVectorsUpdated"]) == ("1", str(vectors))
+    merge = table.alias("t").merge(spark.range(8, 12).alias("s"), "t.id = s.id")
+    merge = merge.whenMatchedUpdate("s.id = 8", {"name": "'m'"}).whenMatchedDelete()
+    merge.whenNotMatchedInsert(values={"id": "s.id"}).execute()
+    found = last_commit(path)["operationMetrics"]
+    assert set(found) == MERGE_METRICS
+    copied = int(found["numTargetRowsCopied"])
+    assert (copied == 0) == bool(vectors)
+    assert found["numOutputRows"] == str(copied + 3)
+    assert (found["numSourceRows"], found["numTargetRowsMatchedDeleted"]) == ("4", "1")
+    table.delete()
+    assert set(last_commit(path)["operationMetrics"]) == FILE_METRICS | {"numDeletedRows"}
+
+
 @WAYS
 def test_a_change_that_finds_nothing_commits_nothing(
     spark: SparkSession, tmp_path: Path, way: dict[str, str]

@@ -93,7 +93,7 @@ class _Delete:
         known = self._predicate or known_predicate(matching, self._snapshot.schema)
         self._change.transaction.read_predicate(known)
         found = Found(scan, positions.rows, changes=self._changes(matching), num_new=0)
-        return self._change.commit(found, lambda _: {"numDeletedRows": positions.num_rows})
+        return self._change.commit(found, lambda *_: {"numDeletedRows": positions.num_rows})
 
     def _matching(self, scan: RowScan) -> DataFrame:
         frame = scan.frame()

@@ -115,7 +115,14 @@ class _Merge:
         )
         if self._is_nothing(found, inserted):
             return {"numSourceRows": look.num_rows, **dict.fromkeys(_COUNTS, 0)}
-        return self._change.commit(found, lambda new: _counts(look, positions, new - updated))
+        return self._change.commit(
+            found,
+            lambda new, copied: {
+                **_counts(look, positions, new - updated),
+                "numOutputRows": new + copied,
+                "materializeSourceTimeMs": self._source.millis,
+            },
+        )
 
     def _is_nothing(self, found: Found, inserted: DataFrame | None) -> bool:
         if found.marks or found.table is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +56,8 @@ class Source:
                 hint="select or rename its columns first",
             )
         self._numbered = numbered
+        self.millis = 0
+        """How long it took to store the rows, if they had to be."""
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -75,7 +78,10 @@ class Source:
 
             if is_stable(self._given):
                 return rows
-        return rows.localCheckpoint()
+        started = time.monotonic()
+        stored = rows.localCheckpoint()
+        self.millis = int((time.monotonic() - started) * 1000)
+        return stored
 
     def look(self, keys: Sequence[Key], snapshot: Snapshot) -> Look:
         """One pass over the source: how many rows, and which values of the keys."""

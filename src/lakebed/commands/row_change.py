@@ -106,10 +106,13 @@ class RowChange:
         self._names = names or {}
         self._started = time.monotonic()
 
-    def commit(self, found: Found, count: Callable[[int], Mapping[str, int]]) -> dict[str, int]:
+    def commit(
+        self, found: Found, count: Callable[[int, int], Mapping[str, int]]
+    ) -> dict[str, int]:
         """Writes what is to be written and commits; all metrics of the command.
 
-        `count` gets the number of new rows and gives the metrics that only the command knows.
+        `count` gets the numbers of new rows and of copied ones, and gives the metrics that only the
+        command knows.
         """
         writing = time.monotonic()
         found = replace(found, scan=found.scan.counted(found.marks))
@@ -121,7 +124,7 @@ class RowChange:
         written, drawn = self._write(found, layout, kept)
         found = self._with_noted(found)
         if found.noted is not None and not found.marks:
-            return dict(count(0))
+            return dict(count(0, 0))
         cdc = self._change_files(found, layout, drawn)
         if found.num_new is not None:
             _check_count(written.num_rows, found.num_new + copied)
@@ -131,7 +134,7 @@ class RowChange:
             self._remove(found)
         self.transaction.stage(*self._table_changes(table, written), *written.adds, *cdc)
         counted = {
-            **count(written.num_rows - copied),
+            **count(written.num_rows - copied, copied),
             "numAddedFiles": len(written.adds),
             "numAddedBytes": sum(add.size for add in written.adds),
             "numAddedChangeFiles": len(cdc),

@@ -107,7 +107,7 @@ class _Update:
     def _in_one_scan(self, scan: RowScan, noting: Noting) -> dict[str, int]:
         rows = NewRows(noting.frame, self._given, updated=True)
         found = Found(scan, new=[rows], noted=noting.positions, has_updates=True)
-        return self._change.commit(found, lambda new: {"numUpdatedRows": new})
+        return self._change.commit(found, lambda new, _: {"numUpdatedRows": new})
 
     def _in_two_scans(self, scan: RowScan, positions: Positions) -> dict[str, int]:
         if not positions.rows:
@@ -125,7 +125,7 @@ class _Update:
             has_updates=True,
             num_new=positions.num_rows,
         )
-        return self._change.commit(found, lambda _: {"numUpdatedRows": positions.num_rows})
+        return self._change.commit(found, lambda *_: {"numUpdatedRows": positions.num_rows})
 
     def _matching(self, scan: RowScan) -> DataFrame:
         frame = scan.frame()
