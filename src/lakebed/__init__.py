@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lakebed.errors import LakebedError
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
+    from lakebed.tables.create import create
     from lakebed.tables.delta_table import DeltaTable
     from lakebed.tables.table import Scan, Table, convert, is_delta_table, write
     from lakebed.tables.table import open_table as open
@@ -21,6 +22,7 @@ __all__ = [
     "Scan",
     "Table",
     "convert",
+    "create",
     "enable",
     "explain_scan",
     "is_delta_table",
@@ -35,6 +37,7 @@ _HOMES = {
     "Scan": "lakebed.tables.table:Scan",
     "Table": "lakebed.tables.table:Table",
     "convert": "lakebed.tables.table:convert",
+    "create": "lakebed.tables.create:create",
     "enable": "lakebed.sessions.enable:enable",
     "explain_scan": "lakebed.sessions.explain:explain_scan",
     "is_delta_table": "lakebed.tables.table:is_delta_table",

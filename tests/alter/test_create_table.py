@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from altered_tables import by_deltalake, interrupted, last_commit, operations, target
+from altered_tables import by_deltalake, by_duckdb, interrupted, last_commit, operations, target
 from deltalake import DeltaTable
 
 import lakebed
@@ -211,3 +211,53 @@ def test_who_comes_second_goes_by_the_mode(tmp_path: Path, mode: Mode, outcome: 
     else:
         create_table(late, PLAIN, mode)
     assert len(by_deltalake(path)) == (2 if mode == "create" else outcome)
+
+
+# --- without Spark ------------------------------------------------------------------------------
+
+
+def test_a_table_is_created_standalone(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    columns = {"id": "bigint", "s": "struct<a:int>", "code": "varchar(3)"}
+    table = lakebed.create(
+        path, columns, cluster_by="id", properties={"own": "1"}, name="n", comment="c"
+    )
+    assert (table.version, table.schema.names) == (0, ("id", "s", "code"))
+    assert (table.name, table.description, table.properties) == ("n", "c", {"own": "1"})
+    assert table.clustering_columns == ("id",)
+    assert by_duckdb(path) == []
+    with pytest.raises(TableExistsError):
+        lakebed.create(path, columns)
+    assert lakebed.create(path, {"x": "int"}, mode="create_if_not_exists").version == 0
+    table.write(pa.table({"id": [1], "code": ["abc"]}))
+    schema = pa.schema([pa.field("day", pa.date32(), nullable=False), ("v", pa.string())])
+    table = lakebed.create(path, schema, mode="create_or_replace")
+    assert (table.version, table.schema.names, by_duckdb(path)) == (2, ("day", "v"), [])
+    assert not table.schema.field("day").nullable
+    assert lakebed.open(path, version=1).to_arrow().num_rows == 1
+    parts = lakebed.create(tmp_path / "p", schema, partition_by="day")
+    assert parts.partition_columns == ("day",)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ("id bigint", {}),
+        (3, {}),
+        ({}, {}),
+        ({"id": "nope"}, {}),
+        ({"id": "bigint"}, {"mode": "overwrite"}),
+        ({"id": "bigint"}, {"mode": "replace"}),
+        ({"id": "bigint"}, {"partition_by": 3}),
+        ({"id": "bigint"}, {"cluster_by": ["x"]}),
+        ({"id": "bigint", "b": "int"}, {"cluster_by": "id", "partition_by": "b"}),
+        ({"id": "bigint"}, {"properties": "a"}),
+        ({"id": "bigint"}, {"properties": {"delta.nope": "1"}}),
+    ],
+)
+def test_what_is_no_table_is_not_created_standalone(
+    tmp_path: Path, columns: Any, options: Any
+) -> None:
+    with pytest.raises(LakebedError):
+        lakebed.create(tmp_path / "t", columns, **options)
+    assert not lakebed.is_delta_table(tmp_path / "t")

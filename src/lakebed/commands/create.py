@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from lakebed.commands.alter.change import HANDLED, AlterTarget
 from lakebed.commands.alter.clustering_columns import (
@@ -42,6 +42,7 @@ from lakebed.storage.store import Store
 from lakebed.transaction import Committed, Operation, Transaction
 
 Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 _NAMES: Mapping[Mode, str] = {
     "create": "CREATE TABLE",
     "create_if_not_exists": "CREATE TABLE",
