@@ -51,6 +51,8 @@ def test_versions_options_and_aliases_belong_to_the_table() -> None:
     (found,) = table_positions(text)
     assert found.timestamp == "current_timestamp() - INTERVAL 1 DAY"
     assert text[found.start : found.end].startswith("t FOR")
+    (found,) = table_positions("FROM t TIMESTAMP AS OF now() - INTERVAL '1' DAY u SELECT u.x")
+    assert (found.timestamp, found.has_alias) == ("now() - INTERVAL '1' DAY", True)
 
 
 def test_arguments_of_table_changes_are_expressions() -> None:

@@ -177,17 +177,22 @@ class _Scan:
         depth, last = 0, start
         while (token := self._peek()).kind is not Kind.END:
             is_end = token.is_word(*_KEYWORDS) or token.is_symbol(",", ")", ";")
-            is_alias = last > start and token.kind is Kind.WORD and self._ends_value(self._at - 1)
-            if depth == 0 and (is_end or (is_alias and not token.is_word(*_OPERATORS))):
+            if depth == 0 and (is_end or (last > start and self._is_behind_value(token))):
                 break
             depth += token.is_symbol("(") - token.is_symbol(")")
             last = self._next().end
         return self._text[start:last]
 
-    def _ends_value(self, place: int) -> bool:
-        token = self._tokens[place]
-        is_word = token.kind is Kind.WORD and not token.is_word(*_OPERATORS, *_PREFIXES)
-        return is_word or token.kind in (Kind.STRING, Kind.NUMBER) or token.is_symbol(")")
+    def _is_behind_value(self, token: Token) -> bool:
+        """Whether a word can be no part of the expression before it: it is an alias then."""
+        if token.kind is not Kind.WORD or token.is_word(*_OPERATORS):
+            return False
+        before = self._tokens[self._at - 1]
+        is_amount = before.kind in (Kind.STRING, Kind.NUMBER)
+        if is_amount and token.is_word(*_UNITS):
+            return False
+        is_word = before.kind is Kind.WORD and not before.is_word(*_OPERATORS, *_PREFIXES)
+        return is_word or is_amount or before.is_symbol(")")
 
     def _options(self) -> dict[str, str]:
         if not (self._peek().is_word("WITH") and self._peek(1).is_symbol("(")):
@@ -285,5 +290,10 @@ _KEYWORDS = (
     *("WHEN", "SET", "VERSION", "TIMESTAMP", "WATERMARK"),
 )
 """Words that are no alias."""
-_OPERATORS = ("AND", "OR", "NOT", "DIV", "IS", "IN", "AT", "DAY", "DAYS", "HOUR", "HOURS", "MONTH")
+_OPERATORS = ("AND", "OR", "NOT", "DIV", "IS", "IN", "AT", "TO")
+_UNITS = tuple(
+    each
+    for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND")
+    for each in (unit, f"{unit}S")
+)
 _PREFIXES = ("TIMESTAMP", "DATE", "INTERVAL", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")

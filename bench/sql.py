@@ -1,0 +1,117 @@
+"""What the SQL front end costs, in milliseconds, warm: for Delta tables, and for other statements.
+
+    python bench/sql.py               200 rounds
+    python bench/sql.py --rounds 50   fewer
+
+A Delta SELECT: the time until `spark.sql` returns, less the time to open the table with
+`spark.read.format("delta").load(path)` and less Spark's own time for the same statement over a view
+of that DataFrame. What remains is the front end: finding the tables, and putting them in.
+
+Statements that are not about Delta: the time of `spark.sql` in an enabled session, less that of
+Spark's own `spark.sql`. All measures alternate; the figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+import lakebed
+from lakebed.spark.catalog_entry import NewEntry
+from lakebed.spark.session_catalog import create_entry
+from lakebed.sql.plain import plain_sql
+
+WARM = 60
+LIMIT_DELTA, LIMIT_OTHERS = 20.0, 1.0
+QUERY = "SELECT id, price FROM {table} WHERE id > 10 AND day = 'mon'"
+OTHERS = {
+    "SELECT of a constant": "SELECT 1 AS one",
+    "SELECT over a view": "SELECT id FROM numbers WHERE id > 10",
+    "join of Parquet tables": "SELECT a.id FROM plain a JOIN plain b ON a.id = b.id",
+    "SET": "SET spark.sql.shuffle.partitions",
+    "SHOW TABLES": "SHOW TABLES",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        spark = lakebed.session(
+            "bench-sql",
+            master="local[2]",
+            spark_ui_enabled=False,
+            **{"spark.sql.warehouse.dir": f"{folder}/warehouse"},
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        prepare(spark, folder)
+        delta(spark, folder, rounds)
+        others(spark, rounds)
+        spark.stop()
+
+
+def prepare(spark: Any, folder: str) -> None:
+    rows = pa.table({"id": range(1000), "price": [1.5] * 1000, "day": ["mon", "tue"] * 500})
+    for _ in range(20):
+        lakebed.write(f"{folder}/orders", rows)
+    create_entry(spark, NewEntry("default", "orders", f"{folder}/orders", is_managed=False))
+    spark.range(100).write.mode("overwrite").saveAsTable("plain")
+    spark.range(100).createOrReplaceTempView("numbers")
+
+
+def delta(spark: Any, folder: str, rounds: int) -> None:
+    path = f"{folder}/orders"
+
+    def opened() -> Any:
+        return spark.read.format("delta").load(path)
+
+    opened().createOrReplaceTempView("orders_view")
+    measures = {
+        "by name": lambda: spark.sql(QUERY.format(table="orders")),
+        "by path": lambda: spark.sql(QUERY.format(table=f"delta.`{path}`")),
+        "open": opened,
+        "spark": lambda: plain_sql(spark, QUERY.format(table="orders_view")),
+    }
+    found = medians(measures, rounds)
+    print("Delta SELECT, to an analysed DataFrame (ms)")
+    print(f"  opening the table             {found['open']:8.2f}")
+    print(f"  Spark's own work              {found['spark']:8.2f}")
+    for name in ("by name", "by path"):
+        over = found[name] - found["open"] - found["spark"]
+        note = "" if over < LIMIT_DELTA else f"  OVER {LIMIT_DELTA} ms"
+        print(f"  spark.sql {name:<20}{found[name]:8.2f}   front end {over:6.2f}{note}")
+
+
+def others(spark: Any, rounds: int) -> None:
+    print("Statements that are not about Delta (ms)")
+    for name, text in OTHERS.items():
+        measures = {
+            "enabled": lambda text=text: spark.sql(text),
+            "plain": lambda text=text: plain_sql(spark, text),
+        }
+        found = medians(measures, rounds)
+        over = found["enabled"] - found["plain"]
+        note = "" if over < LIMIT_OTHERS else f"  OVER {LIMIT_OTHERS} ms"
+        print(f"  {name:<28}{found['plain']:8.2f} -> {found['enabled']:6.2f}   +{over:5.2f}{note}")
+
+
+def medians(measures: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in measures}
+    for turn in range(WARM + rounds):
+        for name, run in measures.items():
+            start = time.perf_counter()
+            run()
+            if turn >= WARM:
+                times[name].append(1000 * (time.perf_counter() - start))
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+if __name__ == "__main__":
+    main()
