@@ -312,3 +312,22 @@ def test_sessions_that_are_not_enabled_are_left_alone(shop: SparkSession, folder
         other.sql(f"SELECT * FROM delta.`{folder}`@v0")
     assert other.sql("SELECT 1").first() == (1,)
     assert lakebed.enable(other).table("sqlq.orders").count() == 4
+
+
+def test_a_spark_that_is_not_known_is_served_by_the_text(
+    shop: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(shop.sparkContext._gateway), "_lakebed_sql_plans", False)
+    text = "SELECT sqlq.orders.id FROM sqlq.orders, delta.`{path}@v0` o WHERE o.id = orders.id"
+    assert rows(shop, text.replace("{path}", str(folder))) == [(1,), (2,)]
+    assert rows(shop, "SELECT count(*) FROM sqlq.orders@v0 WHERE p = :p", {"p": "a"}) == [(1,)]
+    assert shop.table("sqlq.orders").count() == 4
+    assert rows(shop, "SELECT 1") == [(1,)]
+
+
+def test_scripts_and_statements_of_spark_run_as_they_are(shop: SparkSession) -> None:
+    assert shop.sql("SELECT count(*) FROM range(3)").first() == (3,)
+    assert shop.sql("SET spark.sql.ansi.enabled").first() is not None
+    assert shop.sql("DESCRIBE FUNCTION abs").count() > 0
+    with pytest.raises(ParseException):
+        shop.sql("NONSENSE")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.spark.internals.sql_plans import SqlPlan, find_in_text, find_table
+from lakebed.spark.internals.sql_plans import SqlPlan, find_in_text, find_table, run_or_find
 from lakebed.sql.delta_reads import read_of
 from lakebed.sql.parameters import Arguments, bind, with_names
 
@@ -18,6 +18,13 @@ def delta_query(session: SparkSession, text: str, args: Arguments) -> DataFrame 
     if plan is not None and args:
         plan = find_in_text(session, with_names(bind(text, args)))
     return None if plan is None else _opened(plan, text)
+
+
+def any_query(session: SparkSession, text: str) -> DataFrame:
+    """What `spark.sql` gives, whether the text names a Delta table or not."""
+    named = with_names(text)
+    found = run_or_find(session, named)
+    return _opened(found, text) if isinstance(found, SqlPlan) else found
 
 
 def delta_table(session: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame | None:

@@ -9,11 +9,11 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.parameters import Arguments, bind, with_names
 from lakebed.sql.parse import GRAMMARS, first_word, parse_statement
-from lakebed.sql.query import delta_query
+from lakebed.sql.query import any_query, delta_query
 
 
 def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
-    """None if it is no matter of Delta tables: then nothing is done, and Spark is to run it."""
+    """None if Spark is to run it: then nothing is done."""
     word = first_word(text)
     if word in _LEFT_TO_SPARK and word not in GRAMMARS:
         return None
@@ -21,7 +21,7 @@ def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFra
         found = _run_statement(session, text, args)
         if found is not None:
             return found
-    return delta_query(session, text, args)
+    return delta_query(session, text, args) if args else any_query(session, text)
 
 
 _LEFT_TO_SPARK = frozenset({"SET", "RESET", "USE", "SHOW", "ADD", "LIST", "DROP", "ALTER"})

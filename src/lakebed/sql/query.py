@@ -28,7 +28,20 @@ def delta_table(session: SparkSession, name: str, options: Mapping[str, str]) ->
     return _way(session).delta_table(session, name, options)
 
 
+def any_query(session: SparkSession, text: str) -> DataFrame | None:
+    """What any statement gives that is left to Spark; None if Spark itself is to be asked."""
+    if _DELTA in text.lower():
+        # Spark may need to know Lakebed's data source.
+        return delta_query(session, text)
+    return _way(session).any_query(session, text)
+
+
+_DELTA = "delta"
+
+
 class _Way(Protocol):
+    def any_query(self, session: SparkSession, text: str) -> DataFrame | None: ...
+
     def delta_query(
         self, session: SparkSession, text: str, args: Arguments
     ) -> DataFrame | None: ...
@@ -40,10 +53,12 @@ class _Way(Protocol):
 
 def _way(session: SparkSession) -> _Way:
     # Late, because each kind of session needs what the other has not.
-    if is_connect(session):
-        from lakebed.sql import text_query
+    if not is_connect(session):
+        from lakebed.spark.internals.sql_plans import is_available
+        from lakebed.sql import classic_query
 
-        return text_query
-    from lakebed.sql import classic_query
+        if is_available(session):
+            return classic_query
+    from lakebed.sql import text_query
 
-    return classic_query
+    return text_query

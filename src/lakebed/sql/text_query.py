@@ -42,6 +42,10 @@ def delta_query(session: SparkSession, text: str, args: Arguments) -> DataFrame 
     return _Query(session).frame(bound) if view is None else view.run(session)
 
 
+def any_query(session: SparkSession, text: str) -> DataFrame | None:
+    return delta_query(session, text, None)
+
+
 def delta_table(session: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame | None:
     parts = tuple(split_name(name))
     whole = TablePosition(parts, 0, len(name), True, options=dict(options))

@@ -67,6 +67,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 public class SqlPlans {
   private static final String ENABLED = "spark.lakebed.enabled";
+  private static final ThreadLocal FOUND = new ThreadLocal();
 
   /** Null if the session is not enabled, or the statement reads no Delta table. */
   public Statement find(final SparkSession session, final String text) {
@@ -77,6 +78,36 @@ public class SqlPlans {
             : null;
       }
     });
+  }
+
+  /**
+   * What `spark.sql` gives for a statement that reads no Delta table, in one call and parsed once.
+   * Null if it reads some: `found` then has the statement.
+   */
+  public Dataset runOrFind(final SparkSession session, final String text) {
+    return (Dataset) within(session, new AbstractFunction0() {
+      public Object apply() {
+        if (!isEnabled(session)) {
+          return session.sql(text);
+        }
+        LogicalPlan plan = parsed(session, text);
+        Statement statement = new Statement(session).of(plan);
+        FOUND.set(statement);
+        if (statement != null) {
+          return null;
+        }
+        // Scripts are more than a plan.
+        boolean isScript = plan.getClass().getSimpleName().startsWith("Compound");
+        return isScript ? session.sql(text) : Dataset.ofRows(session, plan);
+      }
+    });
+  }
+
+  /** What `runOrFind` has found in this thread. */
+  public Statement found() {
+    Statement statement = (Statement) FOUND.get();
+    FOUND.remove();
+    return statement;
   }
 
   /** The same for a table or view by its name. */

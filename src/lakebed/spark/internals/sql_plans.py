@@ -5,6 +5,7 @@ Tests are in `test_sql_plans`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,9 +33,38 @@ class SqlPlan:
         return DataFrame(self._statement.frame(plans), self.session)
 
 
+def is_available(session: SparkSession) -> bool:
+    """Whether this Spark is one that the Java class was written for; a warning is logged if not."""
+    gateway = vars(session.sparkContext._gateway)
+    if _AVAILABLE not in gateway:
+        try:
+            compiled(session, SQL_PLANS)
+            gateway[_AVAILABLE] = True
+        except Exception:  # noqa: BLE001 - the compiler may fail in any way
+            _LOG.warning(
+                "Lakebed cannot use Spark's parser, and reads SQL by itself", exc_info=True
+            )
+            gateway[_AVAILABLE] = False
+    return bool(gateway[_AVAILABLE])
+
+
+_AVAILABLE = "_lakebed_sql_plans"
+_LOG = logging.getLogger("lakebed")
+
+
 def find_in_text(session: SparkSession, text: str) -> SqlPlan | None:
     """None if the session is not enabled, or the text names no Delta table."""
     return _plan(session, _find(session, "find")(session._jsparkSession, text))
+
+
+def run_or_find(session: SparkSession, text: str) -> DataFrame | SqlPlan:
+    """What `spark.sql` gives if the text names no Delta table, in a single call of the JVM."""
+    frame = _find(session, "runOrFind")(session._jsparkSession, text)
+    if frame is not None:
+        return DataFrame(frame, session)
+    plan = _plan(session, _find(session, "found")())
+    assert plan is not None
+    return plan
 
 
 def find_table(session: SparkSession, name: str, options: Mapping[str, str]) -> SqlPlan | None:
