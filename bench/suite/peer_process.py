@@ -32,6 +32,7 @@ class PeerProcess:
 
     def start(self) -> str | None:
         """Why it did not start, or none if it did."""
+        self.about = {}
         command = [str(self._python), "-m", "suite.peers", self.name, json.dumps(self._settings)]
         environ = {
             **os.environ,
@@ -125,6 +126,9 @@ class PeerProcess:
         for pid in [self._process.pid, *self.about.get("pids", {}).values()]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, 9)
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # what nobody has read
+            self._process.stdin.close()
         self._process.wait()
         self._process = None
 
@@ -137,8 +141,9 @@ class PeerProcess:
 def _pass_on(process: subprocess.Popen[str], answers: queue.Queue[str]) -> None:
     """Lines of the process, and an empty one when there will be no more."""
     assert process.stdout is not None
-    for line in process.stdout:
-        answers.put(line)
+    with process.stdout:
+        for line in process.stdout:
+            answers.put(line)
     answers.put("")
 
 

@@ -47,6 +47,10 @@ class Context:
     def left(self) -> float:
         return self.deadline - time.monotonic()
 
+    def share(self, part: float) -> float:
+        """Seconds: a part of the time of the whole run."""
+        return part * self.sizes.minutes * 60
+
 
 def run_cases(
     context: Context,
@@ -55,24 +59,26 @@ def run_cases(
     *,
     rounds: int,
     warm_up: int = 1,
-    seconds: float = 120,
+    seconds: float,
 ) -> None:
-    """Each case by each peer in each round. Warm-up gets a third of the time at most; when the
-    time is used up no further round begins, but every case gets its first one, unless the time
-    of the whole run is over."""
+    """Each case by each peer in each round, within about so many seconds.
+
+    Warm-up gets a third of them at most. When they are used up no further round begins; the first
+    one goes on for half as long again, and what has not come by then is told as such.
+    """
     start = time.monotonic()
     for round_ in range(-warm_up, rounds):
+        limit = seconds / 3 if round_ < 0 else seconds * (1.5 if round_ == 0 else 1)
         used = time.monotonic() - start
-        if round_ < 0 and used > seconds / 3 and round_ > -warm_up:
-            continue
-        if round_ > 0 and used > seconds:
+        if round_ > 0 and used > limit:
             _say(f"{workload}: {round_} of {rounds} rounds in {used:.0f} s")
             return
         _say(f"{workload}: {'warm-up' if round_ < 0 else f'round {round_ + 1}'}, {used:.0f} s")
         for case in cases:
             for name in _order(list(case.jobs), round_):
+                is_late = time.monotonic() - start > limit and round_ <= 0
                 if name in context.peers:
-                    _run_once(context, workload, case, name, round_)
+                    _run_once(context, workload, case, name, round_, is_late=is_late)
 
 
 def _order(names: list[str], round_: int) -> list[str]:
@@ -81,13 +87,15 @@ def _order(names: list[str], round_: int) -> list[str]:
     return [*names[first:], *names[:first]]
 
 
-def _run_once(context: Context, workload: str, case: Case, name: str, round_: int) -> None:
+def _run_once(
+    context: Context, workload: str, case: Case, name: str, round_: int, *, is_late: bool
+) -> None:
     series = context.results.of(workload, case.measure, name, axis=case.axis, x=case.x)
     if series.error is not None:
         return
-    if context.left() <= 0:
+    if is_late or context.left() <= 0:
         if round_ >= 0 and not series.samples:
-            series.error = "the time of the run was over"
+            series.error = "the time for it was over"
         return
     peer = context.peers[name]
     try:
@@ -100,8 +108,8 @@ def _run_once(context: Context, workload: str, case: Case, name: str, round_: in
     except Exception as error:  # noqa: BLE001  a setup that fails is told, and the run goes on
         answer = {"error": f"setup: {type(error).__name__}: {error}"[:300]}
     if "error" in answer:
+        # What was measured before still counts.
         series.error = answer["error"]
-        series.samples.clear()
         _say(f"{workload}, {case.measure}, {name}: FAILED: {series.error}")
     elif round_ >= 0:
         series.samples.append(answer["seconds"] / case.per)

@@ -1,4 +1,4 @@
-"""Planning a query on many files takes no more calls between Python and the JVM than on few."""
+"""Calls between Python and the JVM: as many for many files as for few, and few for an append."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,18 @@ def test_planning_on_ten_times_the_files_takes_as_many_calls(
     few, many = (_planned(spark, path, where) for path in tables)
     assert few < 500
     assert many <= 1.1 * few + 5
+
+
+def test_an_append_of_a_row_takes_few_calls(spark: SparkSession, tmp_path: Path) -> None:
+    """About 60; each setting of the session would take three more, each column ten."""
+    path = str(tmp_path / "appended")
+    row = pa.table({"id": [1], "name": ["one"]})
+    counts = []
+    for _ in range(3):
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            spark.createDataFrame(row).write.format("delta").mode("append").save(path)
+        counts.append(len(sent))
+    assert counts[-1] < 100
 
 
 def _planned(spark: Any, path: str, where: str) -> int:

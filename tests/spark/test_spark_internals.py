@@ -420,6 +420,18 @@ def test_joins_say_what_they_compare(spark: SparkSession, path: Path) -> None:
     assert equal_keys(target.join(source, F.expr("t.n < s.id"))) == []
 
 
+def test_all_settings_come_as_one_text(spark: SparkSession, jvm: Jvm) -> None:
+    """Breaks: every write and every service; Spark has no such map, or no Jackson."""
+    spark.conf.set("spark.lakebed.test", 'quoted " and ünïcode \\')
+    try:
+        assert jvm.settings() == dict(spark.conf.getAll)
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            jvm.settings()
+    finally:
+        spark.conf.unset("spark.lakebed.test")
+    assert len(sent) <= 3
+
+
 def test_columns_are_made_without_notes_of_where(spark: SparkSession) -> None:
     """Breaks: MERGE and writes send thousands of commands more; PySpark asks something else."""
 

@@ -40,7 +40,7 @@ def run(context: Context) -> None:
         Case(BY_SIZE, _PEERS, _merge(tables[count], count, 0.01), "rows", count, 1, check)
         for count in sizes.merge_rows
     ]
-    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=130)
+    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=context.share(0.1))
 
 
 def make_tables(folder: Path, rows: int) -> Path:

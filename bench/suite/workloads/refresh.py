@@ -56,7 +56,9 @@ def run(context: Context) -> None:
                 )
             )
     sizes = context.sizes
-    run_cases(context, NAME, cases, rounds=sizes.rounds - 1 or 1, warm_up=1, seconds=110)
+    run_cases(
+        context, NAME, cases, rounds=sizes.rounds - 1 or 1, warm_up=1, seconds=context.share(0.08)
+    )
 
 
 def _make_sets(data: Path, sets: Path) -> None:

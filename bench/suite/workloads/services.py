@@ -47,7 +47,7 @@ def run(context: Context) -> None:
         table = make_tables(context.folder, rows) / "plain"
         setup = _copy(table, {"size": FILE_SIZE, "columns": ["shop", "at"]})
         cases.append(Case(ZORDER, jobs, setup, "rows", rows, 1, check))
-    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=120)
+    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=context.share(0.08))
 
 
 def _small_files(folder: Path, count: int) -> Path:

@@ -35,7 +35,14 @@ def run(context: Context) -> None:
         spark, arrow = dict.fromkeys(_ON_SPARK, "append"), dict.fromkeys(_WITHOUT, "arrow_append")
         cases.append(_case(APPEND, spark, table, more, "commits", length, sizes.appends))
         cases.append(_case(ARROW_APPEND, arrow, table, more, "commits", length, sizes.appends))
-    run_cases(context, NAME, cases, rounds=sizes.rounds + 2, warm_up=sizes.warm_up, seconds=80)
+    run_cases(
+        context,
+        NAME,
+        cases,
+        rounds=sizes.rounds + 2,
+        warm_up=sizes.warm_up,
+        seconds=context.share(0.05),
+    )
     table, cases = tables[sizes.log_lengths[0]], []
     for count in sizes.writers:
         commits = count * sizes.appends
@@ -44,7 +51,7 @@ def run(context: Context) -> None:
         arrow = dict.fromkeys(_WITHOUT, "arrow_append_by")
         cases.append(_case(WRITERS, spark, table, more, "writers", count, commits))
         cases.append(_case(ARROW_WRITERS, arrow, table, more, "writers", count, commits))
-    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=60)
+    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=context.share(0.04))
 
 
 def _case(

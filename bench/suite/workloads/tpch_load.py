@@ -35,7 +35,9 @@ def run(context: Context) -> None:
         load = Case(LOAD, dict.fromkeys(_WRITERS, "load"), _into(source, scale), axis=AXIS, x=scale)
         # The small load warms up for the large one.
         again = sizes.rounds if is_last and sizes.name == "full" else 1
-        run_cases(context, NAME, [load], rounds=again, warm_up=int(is_first), seconds=90)
+        run_cases(
+            context, NAME, [load], rounds=again, warm_up=int(is_first), seconds=context.share(0.07)
+        )
         if _open_tables(context, scale):
             rounds = sizes.query_rounds if is_last else 1
             run_cases(
@@ -43,13 +45,20 @@ def run(context: Context) -> None:
                 NAME,
                 _queries(scale),
                 rounds=rounds,
-                warm_up=int(is_first) * sizes.warm_up,
-                seconds=sizes.minutes * 60 * 0.33,
+                warm_up=int(is_first),
+                seconds=context.share(0.3 if is_last else 0.1),
             )
     total(context.results, NAME, [f"query {number}" for number in QUERIES], TOTAL)
     scale = sizes.scales[-1]
     scan = Case(SCAN, dict.fromkeys(_SCANNERS, "scan"), _table(context, scale, "lineitem"))
-    run_cases(context, NAME, [scan], rounds=sizes.rounds + 2, warm_up=sizes.warm_up, seconds=60)
+    run_cases(
+        context,
+        NAME,
+        [scan],
+        rounds=sizes.rounds + 2,
+        warm_up=sizes.warm_up,
+        seconds=context.share(0.04),
+    )
 
 
 def tables_of(context: Context, peer: str, scale: float) -> Path:

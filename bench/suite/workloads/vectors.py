@@ -34,13 +34,20 @@ def run(context: Context) -> None:
         # Scans tell no facts: what each peer sees of the table is asked apart.
         cases.append(Case("facts", dict.fromkeys(_PEERS[:3], "facts"), _facts(table), None, share))
     scans, facts = cases[::2], cases[1::2]
-    run_cases(context, NAME, facts, rounds=1, warm_up=0, seconds=60)
+    run_cases(context, NAME, facts, rounds=1, warm_up=0, seconds=context.share(0.03))
     context.results.series = [
         series
         for series in context.results.series
         if (series.workload, series.measure) != (NAME, "facts") or series.error
     ]
-    run_cases(context, NAME, scans, rounds=sizes.rounds + 2, warm_up=sizes.warm_up, seconds=70)
+    run_cases(
+        context,
+        NAME,
+        scans,
+        rounds=sizes.rounds + 2,
+        warm_up=sizes.warm_up,
+        seconds=context.share(0.05),
+    )
 
 
 def _deleted(context: Context, share: float) -> Path:

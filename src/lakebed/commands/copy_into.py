@@ -22,6 +22,7 @@ from lakebed.commands.write import write_table
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import ConcurrentTransactionError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.session_settings import all_settings
 
 FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
 _COMPRESSION = "spark.sql.parquet.compression.codec"
@@ -109,7 +110,7 @@ def _frame(
 def _load(
     target: RowTarget, request: CopyRequest, files: Sequence[SourceFile], snapshot: Snapshot
 ) -> Copied:
-    settings = dict(target.session.conf.getAll)
+    settings = all_settings(target.session)
     rows = ReplacingRows(
         _frame(target, request, files, snapshot),
         target.plane,

@@ -18,6 +18,7 @@ from lakebed.commands.vacuum import options as vacuum_options
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark import read_request
 from lakebed.spark.flags import parse_flag
+from lakebed.spark.session_settings import all_settings
 from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
 
 _DELTA = "spark.databricks.delta."
@@ -81,7 +82,7 @@ class SessionSettings:
 
     @classmethod
     def of(cls, session: SparkSession) -> SessionSettings:
-        return cls(dict(session.conf.getAll))
+        return cls(all_settings(session))
 
     def text(self, key: str) -> str | None:
         return self.values.get(key)

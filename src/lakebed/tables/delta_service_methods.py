@@ -25,6 +25,7 @@ from lakebed.spark.assigning import assigned_by_name
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.moments import millis_of
+from lakebed.spark.session_settings import all_settings
 from lakebed.spark.table_names import delta_location, find_table, is_name
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.tables.merge_builder import counts_frame
@@ -76,7 +77,7 @@ class DeltaServiceMethods:
             )
         path = _parquet_path(sparkSession, identifier)
         store, _ = open_location(sparkSession, path, {})
-        settings = dict(sparkSession.conf.getAll)
+        settings = all_settings(sparkSession)
         options = ConvertOptions(
             partition_schema(_as_own(partitionSchema)),
             stats=settings.get(_COLLECT_STATS, "true").lower() != "false",

@@ -20,6 +20,7 @@ from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
+from lakebed.spark.session_settings import all_settings
 from lakebed.spark.table_names import delta_location, find_table, path_in
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
@@ -169,7 +170,7 @@ class DeltaTableBuilder(Generic[T]):
     def _defaults(self) -> dict[str, str]:
         """The properties that the session gives to new tables, unless they are asked for."""
         asked = {key.lower() for key in self._properties}
-        settings = dict(self._spark.conf.getAll).items()
+        settings = all_settings(self._spark).items()
         found = {f"delta.{k[len(_DEFAULTS) :]}": v for k, v in settings if k.startswith(_DEFAULTS)}
         return {key: value for key, value in found.items() if key.lower() not in asked}
 

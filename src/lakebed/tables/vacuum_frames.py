@@ -10,11 +10,12 @@ from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
 from lakebed.commands.vacuum.options import settings_of
 from lakebed.log.table_log import TableLog
 from lakebed.spark.functions import is_connect
+from lakebed.spark.session_settings import all_settings
 
 
 def vacuum_with_settings(session: SparkSession, log: TableLog, **options: Any) -> VacuumResult:
     """VACUUM by the settings of the session, except for the options that are given."""
-    chosen = {**settings_of(dict(session.conf.getAll)), **_given(options)}
+    chosen = {**settings_of(all_settings(session)), **_given(options)}
     if chosen.get("inventory") is not None:
         chosen["inventory"] = _collected(chosen["inventory"])
         chosen["mode"] = options.get("mode") or "full"

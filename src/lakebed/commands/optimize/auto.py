@@ -17,6 +17,7 @@ from lakebed.commands.optimize.request import OptimizeRequest, number
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.session_settings import all_settings
 
 _DELTA = "spark.databricks.delta.autoCompact."
 ENABLED = f"{_DELTA}enabled"
@@ -37,7 +38,7 @@ def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
     snapshot = known or target.log.snapshot()
     if asked is None and not _is_wanted(snapshot):
         return
-    request = _request(dict(target.session.conf.getAll))
+    request = _request(all_settings(target.session))
     if _num_small(snapshot, request.sizes.min_file) < request.min_files:
         return
     try:

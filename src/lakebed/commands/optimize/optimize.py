@@ -34,6 +34,7 @@ from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import is_connect
+from lakebed.spark.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import find_path, render_path
 from lakebed.spec.stats import indexed_columns
@@ -67,7 +68,7 @@ class _Optimize:
     def __init__(self, target: RowTarget, request: OptimizeRequest) -> None:
         self._target = target
         self._snapshot = target.log.snapshot()
-        settings = dict(target.session.conf.getAll)
+        settings = all_settings(target.session)
         if not request.is_auto:
             request = request.with_settings(settings, self._snapshot.properties)
         self._request = request

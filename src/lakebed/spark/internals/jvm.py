@@ -65,6 +65,16 @@ class Jvm:
     def default_source(self) -> str:
         return str(self.session._jsparkSession.sessionState().conf().defaultDataSourceName())
 
+    def settings(self) -> dict[str, str]:
+        """All that the session has, as one text."""
+        known = self.session.conf._jconf.getAllAsJava()
+        found: dict[str, str] = json.loads(self._json_writer.writeValueAsString(known))
+        return found
+
+    @cached_property
+    def _json_writer(self) -> JavaObject:
+        return self._class("com.fasterxml.jackson.databind.ObjectMapper")()
+
     def has_file_system(self, scheme: str) -> bool:
         """Whether Hadoop has a connector for URIs of the scheme, and its classes are there."""
         systems = self._class("org.apache.hadoop.fs.FileSystem")

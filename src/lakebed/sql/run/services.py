@@ -10,6 +10,7 @@ from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import find
+from lakebed.spark.session_settings import all_settings
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.services import (
@@ -100,7 +101,7 @@ def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame |
         columns = None if statement.partitions is None else statement.partitions.text
         DeltaTable.convertToDelta(session, str(statement.table), columns)
         return context.empty()
-    settings = dict(session.conf.getAll)
+    settings = all_settings(session)
     store, _ = open_location(session, path, {})
     defaults = {k: v for k, v in settings.items() if k.startswith(_DEFAULTS)}
     options = ConvertOptions(
