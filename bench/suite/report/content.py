@@ -102,6 +102,7 @@ def _where_behind(results: Results) -> list[Block]:
             figures.PEERS[peer],
             f"{value:.2f}",
             figures.seconds(series.median),
+            why(series, peer, unknown=""),
         ]
         for series, peer, value in ahead(results)
         if value > NEAR and not series.measure.startswith("query ")
@@ -112,7 +113,7 @@ def _where_behind(results: Results) -> list[Block]:
     return [
         title,
         Paragraph("By more than 2%, the farthest first; single queries of TPC-H are further down."),
-        Table(["work", "peer", "times as fast as Lakebed", "Lakebed"], rows),
+        _without_empty(["work", "peer", "times as fast as Lakebed", "Lakebed", "why"], rows),
     ]
 
 

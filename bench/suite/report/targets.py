@@ -83,7 +83,7 @@ def ahead(results: Results) -> list[tuple[Series, str, float]]:
     return sorted(found, key=lambda each: -each[2])
 
 
-def why(series: Series, peer: str) -> str:
+def why(series: Series, peer: str, unknown: str = "not looked into yet") -> str:
     """What is known about it, from `why.json` beside this file."""
     notes = json.loads(Path(__file__).with_name("why.json").read_text(encoding="utf-8"))
     for note in notes:
@@ -93,4 +93,4 @@ def why(series: Series, peer: str) -> str:
             and note.get("peer", peer) == peer
         ):
             return str(note["why"])
-    return "not looked into yet"
+    return unknown
