@@ -18,7 +18,7 @@ from lakebed.commands.alter.clustering_columns import (
     clustering_domain,
 )
 from lakebed.commands.write_options import WriteOptions
-from lakebed.commands.write_target import Target, new_table
+from lakebed.commands.write_target import Target, new_table, over
 from lakebed.errors import (
     ConcurrentWriteError,
     InvalidArgumentError,
@@ -29,15 +29,11 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Remove
 from lakebed.spec.column_mapping import (
-    MAX_COLUMN_ID,
-    assign_column_mapping,
     mapping_mode,
-    max_column_id,
-    strip,
 )
-from lakebed.spec.features import is_supported, supported_features, upgraded
+from lakebed.spec.features import upgraded
 from lakebed.spec.properties import TableProperties
-from lakebed.spec.schema import Path, StructType, render_path, schema_to_json
+from lakebed.spec.schema import Path, StructType, render_path
 from lakebed.storage.store import Store
 from lakebed.transaction import Committed, Operation, Transaction
 
@@ -63,6 +59,8 @@ class TableDefinition:
     default_properties: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     comment: str | None = None
+    is_managed: bool = False
+    """Its folder is the table's own: what a dead writer left there is no reason to refuse."""
 
 
 def create_table(target: AlterTarget, definition: TableDefinition, mode: Mode) -> Snapshot:
@@ -113,7 +111,8 @@ class _Creation:
         actions = [*self._clustering(made), *self._removes()]
         transaction = self._transaction(made)
         if self._snapshot is None:
-            self._check_empty()
+            if not self._definition.is_managed:
+                self._check_empty()
         else:
             transaction.read_whole_table()
         if self._snapshot is None or made.protocol != self._snapshot.protocol:
@@ -148,7 +147,7 @@ class _Creation:
         made = new_table(wanted.schema, options)
         if wanted.cluster_by:
             made = replace(made, protocol=upgraded(made.protocol, [FEATURE]))
-        return made if self._snapshot is None else _over(made, self._snapshot)
+        return made if self._snapshot is None else over(made, self._snapshot)
 
     def _clustering(self, made: Target) -> list[Action]:
         columns = self._definition.cluster_by
@@ -168,7 +167,7 @@ class _Creation:
     def _transaction(self, made: Target) -> Transaction:
         metadata = made.metadata
         parameters: dict[str, Any] = {
-            "isManaged": "false",
+            "isManaged": str(self._definition.is_managed).lower(),
             "description": metadata.description,
             "partitionBy": list(metadata.partition_columns),
             "clusterBy": [render_path(path) for path in self._definition.cluster_by],
@@ -182,29 +181,6 @@ class _Creation:
             user_metadata=self._target.user_metadata,
             handles=HANDLED,
         )
-
-
-def _over(made: Target, snapshot: Snapshot) -> Target:
-    """The new table in the place of one that is there: no feature goes, no id comes again."""
-    protocol = upgraded(snapshot.protocol, supported_features(made.protocol))
-    if made.metadata.partition_columns and is_supported(protocol, FEATURE):
-        raise InvalidArgumentError(
-            "a clustered table cannot be replaced by a partitioned one",
-            hint="cluster it by the partition columns instead, or choose another location",
-        )
-    before, configuration = snapshot.metadata.configuration, dict(made.metadata.configuration)
-    mode = mapping_mode(configuration)
-    if mode == "none":
-        return replace(made, protocol=protocol)
-    highest = max_column_id(snapshot.schema, before)
-    schema, configuration = assign_column_mapping(
-        strip(made.schema),
-        {**configuration, MAX_COLUMN_ID: str(highest)},
-        reuse=snapshot.schema if mode == mapping_mode(before) else None,
-    )
-    text = schema_to_json(schema)
-    metadata = replace(made.metadata, schema_string=text, configuration=configuration)
-    return Target(metadata, protocol)
 
 
 def _open(target: AlterTarget) -> Snapshot | None:

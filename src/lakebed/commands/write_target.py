@@ -21,12 +21,19 @@ from lakebed.errors import (
 )
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Metadata, Protocol
-from lakebed.spec.column_mapping import assign_column_mapping, mapping_mode
+from lakebed.spec.column_mapping import (
+    MAX_COLUMN_ID,
+    assign_column_mapping,
+    mapping_mode,
+    max_column_id,
+    strip,
+)
 from lakebed.spec.features import (
     check_writable,
     is_supported,
     protocol_for,
     supported_features,
+    upgraded,
     upgraded_for,
     without_protocol_properties,
 )
@@ -79,6 +86,8 @@ def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOption
     """The table after `incoming` was written to it; refuses what does not fit."""
     _writable(Target(snapshot.metadata, snapshot.protocol))
     _check_append_only(snapshot, options)
+    if options.replaces_table:
+        return _writable(over(new_table(incoming, options), snapshot))
     _check_same_table(snapshot, options)
     if options.replaces_schema:
         return _writable(_replaced(snapshot, incoming, options))
@@ -89,6 +98,29 @@ def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOption
     widening = snapshot.properties.enable_type_widening
     merged = merge_schemas(snapshot.schema, incoming, allow_widening=widening)
     return _writable(_with_schema(snapshot, snapshot.metadata, merged))
+
+
+def over(made: Target, snapshot: Snapshot) -> Target:
+    """The new table in the place of one that is there: no feature goes, no id comes again."""
+    protocol = upgraded(snapshot.protocol, supported_features(made.protocol))
+    if made.metadata.partition_columns and is_supported(protocol, "clustering"):
+        raise InvalidArgumentError(
+            "a clustered table cannot be replaced by a partitioned one",
+            hint="cluster it by the partition columns instead, or choose another location",
+        )
+    before, configuration = snapshot.metadata.configuration, dict(made.metadata.configuration)
+    mode = mapping_mode(configuration)
+    if mode == "none":
+        return replace(made, protocol=protocol)
+    highest = max_column_id(snapshot.schema, before)
+    schema, configuration = assign_column_mapping(
+        strip(made.schema),
+        {**configuration, MAX_COLUMN_ID: str(highest)},
+        reuse=snapshot.schema if mode == mapping_mode(before) else None,
+    )
+    text = schema_to_json(schema)
+    metadata = replace(made.metadata, schema_string=text, configuration=configuration)
+    return Target(metadata, protocol)
 
 
 def _replaced(snapshot: Snapshot, incoming: StructType, options: WriteOptions) -> Target:

@@ -1,0 +1,67 @@
+"""Writing a DataFrame of Spark to a table, with what the session says about writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from lakebed.commands.frame_replace import ReplacingRows
+from lakebed.commands.optimize.auto import auto_compact
+from lakebed.commands.optimize.clustered_writes import ClusteredWrites
+from lakebed.commands.row_target import RowTarget
+from lakebed.commands.write import write_table
+from lakebed.commands.write_options import WriteOptions
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spark.location import open_location
+from lakebed.spark.plane import FileSettings
+from lakebed.spark.planes import plane_for
+
+_DELTA = "spark.databricks.delta."
+DEFAULTS = f"{_DELTA}properties.defaults."
+COLLECT_STATS = f"{_DELTA}stats.collect"
+OPTIMIZE_WRITE = f"{_DELTA}optimizeWrite.enabled"
+COMPRESSION = "spark.sql.parquet.compression.codec"
+
+
+@dataclass(frozen=True)
+class FrameWrite:
+    """`store` says how to reach the store. `optimize` None: the table decides."""
+
+    frame: DataFrame
+    location: str
+    options: WriteOptions
+    files: FileSettings = field(default_factory=FileSettings)
+    optimize: bool | None = None
+    store: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_frame(write: FrameWrite, settings: Mapping[str, str]) -> Snapshot:
+    """`settings` are those of the session."""
+    session = write.frame.sparkSession
+    store, root = open_location(session, write.location, write.store)
+    plane, log = plane_for(session, store, root, write.store), TableLog(store)
+    rows = ReplacingRows(
+        write.frame,
+        plane,
+        store,
+        write.files,
+        write.optimize,
+        settings.get(COLLECT_STATS, "true").lower() != "false",
+        settings.get(COMPRESSION),
+        ClusteredWrites(log, plane, settings, write.options.cluster_by).arranged,
+    )
+    written = write_table(log, rows, write.options)
+    auto_compact(RowTarget(session, log, plane), written)
+    return written
+
+
+def default_properties(settings: Mapping[str, str]) -> dict[str, str]:
+    """The properties that the session gives to new tables."""
+    return {
+        f"delta.{key[len(DEFAULTS) :]}": value
+        for key, value in settings.items()
+        if key.startswith(DEFAULTS)
+    }

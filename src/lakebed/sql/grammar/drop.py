@@ -1,0 +1,97 @@
+"""DROP, UNDROP, TRUNCATE and SHOW CREATE TABLE; DROP SCHEMA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakebed.sql.cursor import Cursor
+from lakebed.sql.statement import Statement
+
+
+@dataclass(frozen=True)
+class DropTable(Statement):
+    if_exists: bool = False
+    purge: bool = False
+
+
+@dataclass(frozen=True)
+class DropSchema(Statement):
+    """`table` is the name of the schema."""
+
+
+@dataclass(frozen=True)
+class UndropTable(Statement):
+    pass
+
+
+@dataclass(frozen=True)
+class TruncateTable(Statement):
+    pass
+
+
+@dataclass(frozen=True)
+class ShowCreateTable(Statement):
+    pass
+
+
+@dataclass(frozen=True)
+class RenameTable(Statement):
+    new_name: tuple[str, ...] = ()
+
+
+def parse_drop(cursor: Cursor) -> Statement | None:
+    cursor.expect("DROP")
+    if cursor.accept_any("SCHEMA", "DATABASE"):
+        return _schema(cursor)
+    if not cursor.accept("TABLE"):
+        return None
+    if_exists = cursor.accept("IF", "EXISTS")
+    table = cursor.table()
+    purge = cursor.accept("PURGE")
+    cursor.expect_end()
+    return DropTable(table, if_exists=if_exists, purge=purge)
+
+
+def parse_undrop(cursor: Cursor) -> Statement | None:
+    cursor.expect("UNDROP")
+    cursor.accept("TABLE")
+    table = cursor.table()
+    cursor.expect_end()
+    return UndropTable(table, is_ours=True)
+
+
+def parse_truncate(cursor: Cursor) -> Statement | None:
+    if not cursor.accept("TRUNCATE", "TABLE"):
+        return None
+    table = cursor.table()
+    if cursor.at_any("PARTITION"):
+        return None
+    cursor.expect_end()
+    return TruncateTable(table)
+
+
+def parse_show_create(cursor: Cursor) -> Statement | None:
+    if not cursor.accept("SHOW", "CREATE", "TABLE"):
+        return None
+    table = cursor.table()
+    return ShowCreateTable(table) if cursor.is_at_end else None
+
+
+def parse_rename(cursor: Cursor) -> Statement | None:
+    if not cursor.accept("ALTER", "TABLE"):
+        return None
+    table = cursor.table()
+    if not cursor.accept("RENAME", "TO"):
+        return None
+    new_name = cursor.parts("the new name of the table")
+    cursor.expect_end()
+    return RenameTable(table, new_name=new_name)
+
+
+def _schema(cursor: Cursor) -> Statement | None:
+    cursor.accept("IF", "EXISTS")
+    schema = cursor.table()
+    if not cursor.accept("CASCADE"):
+        return None
+    cursor.expect_end()
+    return DropSchema(schema)
