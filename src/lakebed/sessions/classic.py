@@ -35,6 +35,7 @@ def install(spark: SparkSession) -> None:
             replace_writer(_writer)
             internals.replace_sql(_sql)
             internals.replace_table(_table)
+            internals.before_catalog(_register_enabled)
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()
@@ -61,9 +62,15 @@ def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFram
         if made is not None:
             return made
         # Only what is left to Spark needs the name of the source, whose registration takes seconds.
-        if "delta" in text.lower() and is_enabled(spark):
-            register(spark)
+        if "delta" in text.lower():
+            _register_enabled(spark)
         return plain()
+
+
+def _register_enabled(spark: SparkSession) -> None:
+    """Spark asks the source of a table for it, even to tell its name."""
+    if is_enabled(spark):
+        register(spark)
 
 
 def _table(spark: SparkSession, name: str) -> DataFrame | None:

@@ -25,6 +25,9 @@ class ConnectCatalog:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
+    def current_catalog(self) -> str:
+        return str(self._session.catalog.currentCatalog())
+
     def current_database(self) -> str:
         return str(self._session.catalog.currentDatabase())
 
@@ -76,6 +79,10 @@ class ConnectCatalog:
                 raise
             return False
         return True
+
+    def rename(self, database: str, name: str, new_name: str) -> None:
+        where = quoted(database)
+        self._run(f"ALTER TABLE {where}.{quoted(name)} RENAME TO {where}.{quoted(new_name)}")
 
     def drop_database(self, database: str) -> None:
         self._run(f"DROP DATABASE {quoted(database)} CASCADE")

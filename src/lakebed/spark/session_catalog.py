@@ -110,6 +110,20 @@ def drop_entry(session: SparkSession, entry: TableEntry) -> bool:
     return catalog_of(session).drop(database, name)
 
 
+def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[str]) -> None:
+    """Gives a table another name in the same database; the folder of a managed one moves."""
+    database, name = new_place(session, (*entry.parts[:1], *new_name)[-2:])
+    if database.lower() != entry.parts[0].lower():
+        raise InvalidArgumentError(
+            f"{entry.name} cannot move to the database {database}",
+            hint="a new name is in the same database",
+        )
+    catalog = catalog_of(session)
+    if catalog.find(database, name) is not None:
+        raise name_taken(f"{database}.{name}")
+    catalog.rename(database, entry.parts[1], name)
+
+
 def takes_files_first(session: SparkSession) -> bool:
     """Whether a managed table may have its files before it has its name."""
     return not is_connect(session)
@@ -143,14 +157,14 @@ def not_found(session: SparkSession, parts: Sequence[str]) -> TableNotFoundError
 
 def _place(session: SparkSession, parts: Sequence[str]) -> tuple[str | None, str] | None:
     """The database, if one is given, and the name; None for tables of other catalogs."""
-    catalog = parts[0] if len(parts) > 2 else session.catalog.currentCatalog()
+    catalog = parts[0] if len(parts) > 2 else catalog_of(session).current_catalog()
     if catalog.lower() != SESSION_CATALOG or len(parts) > 3:
         return None
     return (parts[-2] if len(parts) > 1 else None), parts[-1]
 
 
 def _other_catalog(session: SparkSession, parts: Sequence[str]) -> UnsupportedFeatureError:
-    catalog = parts[0] if len(parts) > 2 else session.catalog.currentCatalog()
+    catalog = parts[0] if len(parts) > 2 else catalog_of(session).current_catalog()
     return UnsupportedFeatureError(
         f"{'.'.join(parts)} is a table of the catalog {catalog}; Lakebed finds those of "
         f"{SESSION_CATALOG} alone",

@@ -8,7 +8,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar import alter, copy_into, describe, insert, merge, row_changes, services
+from lakebed.sql.grammar import (
+    alter,
+    copy_into,
+    create,
+    describe,
+    drop,
+    insert,
+    merge,
+    row_changes,
+    services,
+)
 from lakebed.sql.run.alter import (
     run_add_columns,
     run_add_constraint,
@@ -22,7 +32,9 @@ from lakebed.sql.run.alter import (
     run_set_properties,
     run_unset_properties,
 )
+from lakebed.sql.run.clone import run_clone
 from lakebed.sql.run.copy_into import run_copy
+from lakebed.sql.run.create import run_create, run_create_like
 from lakebed.sql.run.describe import (
     run_describe,
     run_detail,
@@ -30,6 +42,14 @@ from lakebed.sql.run.describe import (
     run_show_columns,
     run_show_partitions,
     run_show_properties,
+)
+from lakebed.sql.run.drop import (
+    run_drop,
+    run_drop_schema,
+    run_rename,
+    run_show_create,
+    run_truncate,
+    run_undrop,
 )
 from lakebed.sql.run.insert import run_insert
 from lakebed.sql.run.merge import run_merge
@@ -75,6 +95,15 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     services.ReorgStatement: run_reorg,
     services.RestoreStatement: run_restore,
     services.VacuumStatement: run_vacuum,
+    create.CloneTable: run_clone,
+    create.CreateLike: run_create_like,
+    create.CreateTable: run_create,
+    drop.DropSchema: run_drop_schema,
+    drop.DropTable: run_drop,
+    drop.RenameTable: run_rename,
+    drop.ShowCreateTable: run_show_create,
+    drop.TruncateTable: run_truncate,
+    drop.UndropTable: run_undrop,
 }
 """A runner gives what `spark.sql` returns; None leaves the statement to Spark, nothing done."""
 

@@ -8,8 +8,16 @@ from collections.abc import Callable, Mapping
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.alter import parse_alter
 from lakebed.sql.grammar.copy_into import parse_copy
+from lakebed.sql.grammar.create import parse_create
 from lakebed.sql.grammar.ctes import parse_with
 from lakebed.sql.grammar.describe import parse_comment, parse_describe, parse_show
+from lakebed.sql.grammar.drop import (
+    parse_drop,
+    parse_rename,
+    parse_show_create,
+    parse_truncate,
+    parse_undrop,
+)
 from lakebed.sql.grammar.insert import parse_insert
 from lakebed.sql.grammar.merge import parse_merge
 from lakebed.sql.grammar.row_changes import parse_delete, parse_update
@@ -28,7 +36,7 @@ Grammar = Callable[[Cursor], Statement | None]
 """Reads a statement from its first word on; None if it is none of ours."""
 
 GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
-    "ALTER": (parse_alter,),
+    "ALTER": (parse_rename, parse_alter),
     "COMMENT": (parse_comment,),
     "CONVERT": (parse_convert,),
     "COPY": (parse_copy,),
@@ -42,10 +50,15 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
     "OPTIMIZE": (parse_optimize,),
     "REORG": (parse_reorg,),
     "RESTORE": (parse_restore,),
-    "SHOW": (parse_show,),
+    "SHOW": (parse_show_create, parse_show),
     "UPDATE": (parse_update,),
     "VACUUM": (parse_vacuum,),
     "WITH": (parse_with,),
+    "CREATE": (parse_create,),
+    "DROP": (parse_drop,),
+    "REPLACE": (parse_create,),
+    "TRUNCATE": (parse_truncate,),
+    "UNDROP": (parse_undrop,),
 }
 """By the first word of the statement. The first grammar that knows it has it."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
+from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType as SparkType
 from pyspark.sql.types import StructField as SparkField
@@ -103,8 +104,8 @@ class DeltaTableBuilder(Generic[T]):
             _refuse(nullable, "true or false", "nullable")
         if comment is not None:
             _text(comment, "the comment of a column", empty=True)
-        field = typed_field(name, _type(dataType), nullable=nullable, comment=comment)
-        self._fields.append(_generated(field, generatedAlwaysAs, generatedByDefaultAs))
+        field = typed_field(name, column_type(dataType), nullable=nullable, comment=comment)
+        self._fields.append(generated_field(field, generatedAlwaysAs, generatedByDefaultAs))
         return self
 
     def addColumns(self, cols: SparkStruct | list[SparkField]) -> DeltaTableBuilder[T]:
@@ -175,7 +176,7 @@ class DeltaTableBuilder(Generic[T]):
         return {key: value for key, value in found.items() if key.lower() not in asked}
 
 
-def _generated(field: StructField, always: Any, by_default: Any) -> StructField:
+def generated_field(field: StructField, always: Any, by_default: Any) -> StructField:
     if always is not None and by_default is not None:
         raise InvalidArgumentError("give generatedAlwaysAs or generatedByDefaultAs, not both")
     if isinstance(always, str):
@@ -202,7 +203,7 @@ def _generated(field: StructField, always: Any, by_default: Any) -> StructField:
     return with_identity(field, marks)
 
 
-def _type(given: Any) -> DataType:
+def column_type(given: Any) -> DataType:
     if not isinstance(given, str | SparkType):
         _refuse(given, "SQL text or a DataType", "dataType")
     try:
@@ -211,7 +212,10 @@ def _type(given: Any) -> DataType:
         if not isinstance(given, str):
             raise
         # Spark's own grammar takes more, comments of fields for example.
-        return to_type(SparkType.fromDDL(given))
+        try:
+            return to_type(SparkType.fromDDL(given))
+        except ParseException as error:
+            raise SchemaError(f"{given!r} is not a type") from error
 
 
 def _names(cols: Sequence[Any], what: str) -> tuple[str, ...]:

@@ -45,6 +45,10 @@ class JvmCatalog:
         self._jvm: Any = session.sparkContext._jvm
         self._catalog = session._jsparkSession.sessionState().catalog()
 
+    def current_catalog(self) -> str:
+        manager = self._session._jsparkSession.sessionState().catalogManager()
+        return str(manager.currentCatalog().name())
+
     def current_database(self) -> str:
         return str(self._catalog.getCurrentDatabase())
 
@@ -94,6 +98,15 @@ class JvmCatalog:
             return False
         return True
 
+    def rename(self, database: str, name: str, new_name: str) -> None:
+        old, new = self._identifier(database, name), self._identifier(database, new_name)
+        try:
+            self._catalog.renameTable(old, new)
+        except AnalysisException as error:
+            if error.getCondition() != "TABLE_OR_VIEW_ALREADY_EXISTS":
+                raise
+            raise TakenError(f"{database}.{new_name}") from error
+
     def drop_database(self, database: str) -> None:
         self._catalog.dropDatabase(database, False, True)
 
@@ -135,8 +148,7 @@ class JvmCatalog:
             "partitionColumnNames": self._jvm.PythonUtils.toSeq(list(entry.partition_by)),
             "comment": self._option(entry.comment),
         }
-        if entry.owner is not None:
-            given["owner"] = entry.owner
+        given["owner"] = entry.owner or self._session.sparkContext.sparkUser()
         kind = self._jvm.java.lang.Class.forName(_TABLE)
         count = kind.getConstructors()[0].getParameterCount()
         module = self._jvm.java.lang.Class.forName(f"{_TABLE}$").getField("MODULE$").get(None)
