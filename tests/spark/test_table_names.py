@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,16 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
-import lakebed
 from lakebed.errors import (
     InvalidArgumentError,
     LakebedError,
+    SchemaMismatchError,
     TableExistsError,
     TableNotFoundError,
     UnsupportedFeatureError,
 )
 from lakebed.spark.connect_catalog import read_entry
-from lakebed.spark.table_names import path_in
+from lakebed.spark.table_names import find_table, path_in
 from lakebed.tables import DeltaTable
 
 
@@ -35,16 +36,19 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
         f"CREATE TABLE names_db.Orders (id BIGINT) USING delta LOCATION '{folder}'",
         f"CREATE TABLE orders_here (id BIGINT) USING DELTA LOCATION '{folder}'",
         "CREATE TABLE names_managed (id BIGINT) USING delta",
+        f"CREATE TABLE names_gone (id BIGINT) USING delta LOCATION '{folder}-gone'",
         f"CREATE TABLE names_parquet USING parquet LOCATION '{folder}-parquet'",
         "CREATE VIEW names_view AS SELECT 1 AS a",
         "CREATE TEMP VIEW names_temp AS SELECT 1 AS a",
     ):
         spark.sql(text)
+    shutil.rmtree(f"{folder}-gone")
     yield folder
     spark.sql("DROP DATABASE names_db CASCADE")
     for kind, name in (
         ("TABLE", "orders_here"),
         ("TABLE", "names_managed"),
+        ("TABLE", "names_gone"),
         ("TABLE", "names_parquet"),
         ("VIEW", "names_view"),
         ("VIEW", "names_temp"),
@@ -119,7 +123,7 @@ def test_names_are_those_of_the_current_database(spark: SparkSession, place: Pat
         ("names_parquet", InvalidArgumentError, "table of parquet, not a Delta table"),
         ("names_view", InvalidArgumentError, "is a view"),
         ("names_temp", InvalidArgumentError, "is a view"),
-        ("names_managed", TableNotFoundError, "the catalog has names_managed at file:.*no Delta"),
+        ("names_gone", TableNotFoundError, "the catalog has names_gone at .*no Delta"),
         ("other.names_db.orders", UnsupportedFeatureError, "catalog other"),
         ("/data/orders", InvalidArgumentError, "forPath takes paths"),
         ("a.`b", InvalidArgumentError, "not the name of a table"),
@@ -137,7 +141,7 @@ def test_what_is_no_delta_table_is_refused_with_advice(
 
 
 @pytest.mark.parametrize(
-    "name", ["names_parquet", "names_view", "names_managed", "zzzzzz", "delta.`/no/such`"]
+    "name", ["names_parquet", "names_view", "names_gone", "zzzzzz", "delta.`/no/such`"]
 )
 def test_what_is_no_delta_table_is_known_as_such(
     spark: SparkSession, place: Path, name: str
@@ -146,28 +150,29 @@ def test_what_is_no_delta_table_is_known_as_such(
     assert DeltaTable.isDeltaTable(spark, name) is False
 
 
-def test_a_managed_table_is_opened_once_it_is_written(spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE names_written (id BIGINT) USING delta")
-    try:
-        folder = Path(spark.conf.get("spark.sql.warehouse.dir") or "") / "names_written"
-        path = str(folder).removeprefix("file:")
-        lakebed.write(path, spark.range(2).toArrow())
-        assert DeltaTable.forName(spark, "names_written").toDF().count() == 2
-    finally:
-        spark.sql("DROP TABLE names_written")
-
-
-def test_conversion_takes_names_of_delta_tables_alone(spark: SparkSession, place: Path) -> None:
+def test_conversion_by_name_makes_the_name_one_of_a_delta_table(
+    spark: SparkSession, place: Path
+) -> None:
     before = commits(place)
     assert DeltaTable.convertToDelta(spark, "names_db.orders").toDF().count() == 5
     assert commits(place) == before
-    with pytest.raises(UnsupportedFeatureError, match=r"convert parquet.`file:.*-parquet`"):
-        DeltaTable.convertToDelta(spark, "names_parquet")
-    assert not Path(f"{place}-parquet/_delta_log").exists()
     with pytest.raises(InvalidArgumentError, match="is a view"):
         DeltaTable.convertToDelta(spark, "names_view")
     with pytest.raises(TableNotFoundError):
         DeltaTable.convertToDelta(spark, "names_db.oders")
+    spark.sql("CREATE TABLE names_old USING parquet AS SELECT id FROM range(3)")
+    spark.sql(f"CREATE TABLE names_far USING parquet LOCATION '{place}-far' AS SELECT 1 AS a")
+    for name, kind in (("names_old", "MANAGED"), ("names_far", "EXTERNAL")):
+        table = DeltaTable.convertToDelta(spark, name)
+        rows = table.toDF().count()
+        table.delete()
+        # Spark alone would go on to read the files that the table no longer has.
+        assert (rows, spark.table(name).count()) == (3 if name == "names_old" else 1, 0)
+        found = find_table(spark, name)
+        assert found is not None
+        assert (found.provider, found.kind) == ("delta", kind)
+        spark.sql(f"DROP TABLE {name}")
+    assert Path(f"{place}-far/_delta_log").exists()
 
 
 def test_builders_take_names_that_the_catalog_has(spark: SparkSession, tmp_path: Path) -> None:
@@ -184,10 +189,29 @@ def test_builders_take_names_that_the_catalog_has(spark: SparkSession, tmp_path:
         replaced = DeltaTable.replace(spark).tableName("names_built").addColumn("a", "int")
         assert replaced.location(str(path)).execute().toDF().columns == ["a"]
         assert deltalake.DeltaTable(str(path)).version() == 1
-        with pytest.raises(UnsupportedFeatureError, match="cannot add one"):
-            DeltaTable.create(spark).tableName("names_new")
     finally:
         spark.sql("DROP TABLE names_built")
+
+
+def test_builders_add_names(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "built"
+    make = DeltaTable.createIfNotExists(spark).tableName("names_new").addColumn("a", "int")
+    assert make.comment("c").execute().toDF().columns == ["a"]
+    assert make.addColumn("b", "int").execute().toDF().columns == ["a"]
+    assert spark.table("names_new").columns == ["a"]
+    with pytest.raises(TableExistsError, match="names_new"):
+        DeltaTable.create(spark).tableName("names_new").addColumn("a", "int").execute()
+    outside = DeltaTable.create(spark).tableName("names_out").location(str(path))
+    outside.addColumn("a", "int").execute()
+    spark.sql("DROP TABLE names_new")
+    spark.sql("DROP TABLE names_out")
+    assert path.is_dir()
+    with pytest.raises(SchemaMismatchError):
+        DeltaTable.create(spark).tableName("names_out").location(str(path)).addColumn(
+            "b", "int"
+        ).execute()
+    with pytest.raises(InvalidArgumentError, match="cannot be a name"):
+        DeltaTable.create(spark).tableName("`a b`").addColumn("a", "int").execute()
 
 
 def test_texts_of_users_are_not_taken_for_those_of_the_catalog() -> None:

@@ -15,6 +15,7 @@ from lakebed.commands.write import write_table
 from lakebed.commands.write_options import WriteOptions
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.location import open_location
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.planes import plane_for
@@ -38,6 +39,7 @@ class FrameWrite:
     store: Mapping[str, str] = field(default_factory=dict)
 
 
+@without_call_sites()
 def write_frame(write: FrameWrite, settings: Mapping[str, str]) -> Snapshot:
     """`settings` are those of the session."""
     session = write.frame.sparkSession

@@ -72,7 +72,7 @@ def place_for(session: SparkSession, parts: tuple[str, ...], location: str | Non
                 f"{parts[1]} is a path already, and LOCATION gives another",
                 hint="leave out one of them",
             )
-        return Place(session, parts[1], _log(session, parts[1]))
+        return place_at(session, parts[1])
     database, name = new_place(session, parts)
     entry = catalog_of(session).find(database, name)
     if location is not None:
@@ -82,6 +82,11 @@ def place_for(session: SparkSession, parts: tuple[str, ...], location: str | Non
     chosen = location or managed_location(session, database, name)
     log = _log(session, chosen)
     return Place(session, chosen, log, database, name, location is None, entry)
+
+
+def place_at(session: SparkSession, location: str) -> Place:
+    """A place without a name."""
+    return Place(session, location, _log(session, location))
 
 
 def create_named(place: Place, schema: StructType, make: Callable[[], Snapshot]) -> Snapshot:

@@ -11,13 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from lakebed.sessions.reader import reader_class
+from lakebed.sessions.table_writer import table_writer
 from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
-from lakebed.spark.internals.write import replace_writer
+from lakebed.spark.internals.write import replace_table_writer, replace_writer
 from lakebed.spark.workers.plane import register
 from lakebed.sql.front import run_sql
 from lakebed.sql.query import delta_table
@@ -33,6 +34,7 @@ def install(spark: SparkSession) -> None:
         if not _installed:
             internals.replace_reader(_reader)
             replace_writer(_writer)
+            replace_table_writer(table_writer)
             internals.replace_sql(_sql)
             internals.replace_table(_table)
             internals.before_catalog(_register_enabled)

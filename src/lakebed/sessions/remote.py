@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.sessions.reader import reader_class
+from lakebed.sessions.table_writer import table_writer
 from lakebed.sessions.writer import writer_class
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import connect as internals
@@ -23,6 +24,7 @@ def install() -> None:
             internals.replace_reader(_reader)
             internals.replace_writer(_writer)
             internals.replace_sql(_sql)
+            internals.replace_table_writer(table_writer)
             internals.convert_errors()
             _installed = True
 

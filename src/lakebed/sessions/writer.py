@@ -8,19 +8,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.commands.frame_replace import ReplacingRows
-from lakebed.commands.optimize.auto import auto_compact
-from lakebed.commands.optimize.clustered_writes import ClusteredWrites
-from lakebed.commands.row_target import RowTarget
-from lakebed.commands.write import write_table
-from lakebed.errors import UnsupportedFeatureError
-from lakebed.log.table_log import TableLog
-from lakebed.sessions import settings as names
-from lakebed.sessions.settings import SessionSettings
+from lakebed.sessions.save import (
+    delta_entry,
+    insert_by_position,
+    is_delta_target,
+    save,
+    save_named,
+)
 from lakebed.sessions.write_request import WriteRequest
-from lakebed.spark.internals.call_sites import without_call_sites
-from lakebed.spark.location import open_location
-from lakebed.spark.planes import plane_for
 
 Columns = str | Sequence[str]
 
@@ -85,12 +80,34 @@ def writer_class(base: type[Any]) -> type[Any]:
             self.mode(mode).options(**options)
             if partitionBy is not None:
                 self._request.partition_by = _names((partitionBy,))
-            _save(self._frame, self._request, path)
+            save(self._frame, self._request, self._request.path(path))
 
-        def saveAsTable(self, name: str, format: str | None = None, *args: Any, **kw: Any) -> None:
-            if self._is_delta(format):
-                raise _by_name("saveAsTable", name)
-            super().saveAsTable(name, format, *args, **kw)
+        def saveAsTable(
+            self,
+            name: str,
+            format: str | None = None,
+            mode: str | None = None,
+            partitionBy: Columns | None = None,
+            **options: Any,
+        ) -> None:
+            session = self._frame.sparkSession
+            asked = format or self._request.format
+            if not is_delta_target(session, name, asked):
+                super().saveAsTable(name, format, mode, partitionBy, **options)
+                return
+            self.mode(mode).options(**options)
+            if partitionBy is not None:
+                self._request.partition_by = _names((partitionBy,))
+            save_named(self._frame, self._request, name)
+
+        def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:
+            entry = delta_entry(self._frame.sparkSession, tableName)
+            if entry is None:
+                super().insertInto(tableName, overwrite)
+                return
+            if overwrite is not None:
+                self._request.mode = "overwrite" if overwrite else "append"
+            insert_by_position(self._frame, self._request, entry)
 
         def _is_delta(self, format: str | None) -> bool:
             source = format or self._request.format or _default_source(self._frame.sparkSession)
@@ -98,29 +115,6 @@ def writer_class(base: type[Any]) -> type[Any]:
 
     DeltaWriter.__qualname__ = "DeltaWriter"
     return DeltaWriter
-
-
-@without_call_sites()
-def _save(frame: DataFrame, request: WriteRequest, path: Any) -> None:
-    session = frame.sparkSession
-    settings = SessionSettings.of(session)
-    options = request.options(settings)
-    store, root = open_location(session, request.path(path), request.others())
-    plane, log = plane_for(session, store, root, request.others()), TableLog(store)
-    rows = ReplacingRows(
-        frame,
-        plane,
-        store,
-        request.file_settings(settings),
-        request.optimize(settings),
-        settings.flag(names.COLLECT_STATS, True),
-        settings.text(names.COMPRESSION),
-        ClusteredWrites(log, plane, settings.values, options.cluster_by).arranged,
-    )
-    written = write_table(log, rows, options)
-    auto_compact(RowTarget(session, log, plane), written)
-    if settings.flag(names.TXN_RESET, False) and settings.text(names.TXN_VERSION) is not None:
-        session.conf.unset(names.TXN_VERSION)
 
 
 def _names(columns: Sequence[Columns]) -> tuple[str, ...]:
@@ -132,10 +126,3 @@ def _names(columns: Sequence[Columns]) -> tuple[str, ...]:
 
 def _default_source(session: SparkSession) -> str:
     return str(session.conf.get("spark.sql.sources.default", "parquet"))
-
-
-def _by_name(what: str, name: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"{what}({name!r}): Delta tables have no names yet",
-        hint='write to a path: df.write.format("delta").save("/data/orders")',
-    )

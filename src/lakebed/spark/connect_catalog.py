@@ -71,6 +71,12 @@ class ConnectCatalog:
                 raise
             raise TakenError(name) from error
 
+    def replace(self, entry: NewEntry) -> None:
+        """Not for managed tables: the server would delete their files together with the name."""
+        assert not entry.is_managed
+        self.drop(entry.database, entry.name)
+        self.create(entry)
+
     def drop(self, database: str, name: str) -> bool:
         try:
             self._run(f"DROP TABLE {quoted(database)}.{quoted(name)}")

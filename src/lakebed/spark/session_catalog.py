@@ -110,6 +110,11 @@ def drop_entry(session: SparkSession, entry: TableEntry) -> bool:
     return catalog_of(session).drop(database, name)
 
 
+def replace_entry(session: SparkSession, entry: NewEntry) -> None:
+    """Makes a name of another format lead to a Delta table. No file is touched."""
+    catalog_of(session).replace(entry)
+
+
 def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[str]) -> None:
     """Gives a table another name in the same database; the folder of a managed one moves."""
     database, name = new_place(session, (*entry.parts[:1], *new_name)[-2:])

@@ -22,12 +22,14 @@ from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.assigning import assigned_by_name
+from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.moments import millis_of
 from lakebed.spark.session_settings import all_settings
+from lakebed.spark.session_catalog import replace_entry
 from lakebed.spark.table_names import delta_location, find_table, is_name
-from lakebed.spec.schema import StructType, parse_schema
+from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.tables.merge_builder import counts_frame
 
 if TYPE_CHECKING:
@@ -68,7 +70,8 @@ class DeltaServiceMethods:
         """Turn a folder of Parquet files, named as ``parquet.`/data/orders` ``, into a table.
 
         Folders such as `day=2026-01-31` need `partitionSchema`: a text like "day DATE", or a
-        StructType. A folder or a name of the catalog that is a Delta table already is left alone.
+        StructType. What is a Delta table already is left alone. `identifier` may be the name of a
+        table of Parquet files: the name then leads to the Delta table.
         """
         if not isinstance(sparkSession, SparkSession) and not is_connect(sparkSession):
             raise InvalidArgumentError(
@@ -84,7 +87,9 @@ class DeltaServiceMethods:
             default_properties=_default_properties(settings),
             user_metadata=settings.get(USER_METADATA),
         )
-        convert_folder(TableLog(store), options)
+        log = TableLog(store)
+        convert_folder(log, options)
+        _rename_to_delta(sparkSession, identifier, log)
         return cls.forPath(sparkSession, path)
 
     def restoreToVersion(self, version: int) -> DataFrame:
@@ -270,16 +275,38 @@ def _parquet_path(session: SparkSession, identifier: str) -> str:
 
 
 def _named_path(session: SparkSession, identifier: str) -> str:
-    """Where a table of the catalog is; only what is a Delta table by now is left."""
+    """Where a table of the catalog is: one of Parquet files, or a Delta table by now."""
     found = find_table(session, identifier)
-    if found is None or found.is_delta or found.provider != "parquet":
+    if found is None or found.provider != "parquet" or found.location is None:
         return delta_location(session, identifier)
-    # Under its old name Spark would go on to read every file of the folder.
-    raise UnsupportedFeatureError(
-        f"{found.name} is in the catalog as a table of Parquet files, and Lakebed cannot change "
-        "the catalog yet",
-        hint=f"drop the name if the table is external, convert parquet.`{found.location}`, and "
-        "create the name again USING delta LOCATION ...",
+    if is_connect(session) and found.is_managed:
+        raise UnsupportedFeatureError(
+            f"{found.name} is a managed table: a server of Spark Connect would delete its files "
+            "together with the old name",
+            hint="do it in a classic session",
+        )
+    return found.location
+
+
+def _rename_to_delta(session: SparkSession, identifier: str, log: TableLog) -> None:
+    """The name leads to a Delta table from now on: Spark would go on to read every file."""
+    found = find_table(session, identifier) if is_name(identifier) else None
+    if found is None or found.provider != "parquet":
+        return
+    snapshot = log.snapshot()
+    database, name = found.parts
+    replace_entry(
+        session,
+        NewEntry(
+            database,
+            name,
+            found.location or "",
+            found.is_managed,
+            schema_to_json(snapshot.schema),
+            snapshot.metadata.partition_columns,
+            found.comment,
+            found.owner,
+        ),
     )
 
 

@@ -17,12 +17,12 @@ from lakebed.commands.alter.column_names import to_path
 from lakebed.commands.alter.column_types import to_field, to_type, typed_field
 from lakebed.commands.alter.generated_on_spark import check_generated
 from lakebed.commands.create import Mode, TableDefinition, create_table
+from lakebed.commands.named_modes import adopted, adopts, is_there
+from lakebed.commands.named_tables import Place, create_named, place_at, place_for
 from lakebed.commands.row_target import USER_METADATA
-from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
-from lakebed.log.table_log import TableLog
-from lakebed.spark.location import open_location
+from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.spark.session_settings import all_settings
-from lakebed.spark.table_names import delta_location, find_table, path_in
+from lakebed.spark.table_names import parts_in
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
 from lakebed.spec.schema import LONG, DataType, StructField, StructType
@@ -53,7 +53,7 @@ class DeltaTableBuilder(Generic[T]):
         self._mode: Mode = mode
         self._open_table = open_table
         self._location: str | None = None
-        self._named: str | None = None
+        self._parts: tuple[str, ...] | None = None
         self._comment: str | None = None
         self._fields: list[StructField] = []
         self._partition_by: tuple[str, ...] = ()
@@ -61,18 +61,12 @@ class DeltaTableBuilder(Generic[T]):
         self._properties: dict[str, str] = {}
 
     def tableName(self, identifier: str) -> DeltaTableBuilder[T]:
-        """The name of the table: a folder, as in delta.`/data/orders`, or one of the catalog.
+        """The name of the table, such as `shop.orders`; or a folder, as in delta.`/data/orders`.
 
-        The catalog must have the name already, and says where the table is.
+        A new name is added to the session's catalog. Without a location the table is a managed
+        one: DROP TABLE deletes its files.
         """
-        name = _text(identifier, "the name of a table")
-        if path_in(name) is None and find_table(self._spark, name) is None:
-            raise UnsupportedFeatureError(
-                f"the catalog has no table {identifier!r}, and Lakebed cannot add one yet",
-                hint='say where the table is: .location("/data/orders"); then give it the name '
-                "with CREATE TABLE ... USING delta LOCATION ...",
-            )
-        self._named = delta_location(self._spark, name)
+        self._parts = parts_in(_text(identifier, "the name of a table"))
         return self
 
     def location(self, location: str) -> DeltaTableBuilder[T]:
@@ -135,11 +129,13 @@ class DeltaTableBuilder(Generic[T]):
 
     def execute(self) -> T:
         """Make the table."""
-        location = self._place()
+        place = self._place()
+        if not is_there(place, self._mode):
+            self._make(place)
+        return self._open_table(self._spark, place.location)
+
+    def _make(self, place: Place) -> None:
         schema = StructType(tuple(self._fields))
-        check_generated(self._spark, schema)
-        store, _ = open_location(self._spark, location, {})
-        metadata = self._spark.conf.get(USER_METADATA, None)
         definition = TableDefinition(
             schema,
             self._partition_by,
@@ -147,26 +143,24 @@ class DeltaTableBuilder(Generic[T]):
             self._properties,
             self._defaults(),
             comment=self._comment,
+            is_managed=place.is_managed,
         )
-        create_table(AlterTarget(TableLog(store), metadata), definition, self._mode)
-        return self._open_table(self._spark, location)
+        if adopts(place, self._mode):
+            create_named(place, schema, lambda: adopted(place, definition))
+            return
+        check_generated(self._spark, schema)
+        target = AlterTarget(place.log, self._spark.conf.get(USER_METADATA, None))
+        create_named(place, schema, lambda: create_table(target, definition, self._mode))
 
-    def _place(self) -> str:
-        """Where the table is to be. A name and a location must mean the same folder."""
-        named, given = self._named, self._location
-        if named is None and given is None:
+    def _place(self) -> Place:
+        if self._parts is not None:
+            return place_for(self._spark, self._parts, self._location)
+        if self._location is None:
             raise InvalidArgumentError(
                 "it is not known where the table is to be",
-                hint='say it: .location("/data/orders")',
+                hint='say it: .tableName("shop.orders") or .location("/data/orders")',
             )
-        places = [place for place in (given, named) if place is not None]
-        urls = {open_location(self._spark, place, {})[0].url for place in places}
-        if len(urls) > 1:
-            raise InvalidArgumentError(
-                f"the table of that name is at {named}, not at {given}",
-                hint="leave out .location or .tableName",
-            )
-        return places[0]
+        return place_at(self._spark, self._location)
 
     def _defaults(self) -> dict[str, str]:
         """The properties that the session gives to new tables, unless they are asked for."""

@@ -88,6 +88,10 @@ class JvmCatalog:
                 raise
             raise TakenError(f"{entry.database}.{entry.name}") from error
 
+    def replace(self, entry: NewEntry) -> None:
+        self._catalog.externalCatalog().alterTable(self._table(entry))
+        self._catalog.refreshTable(self._identifier(entry.database, entry.name))
+
     def drop(self, database: str, name: str) -> bool:
         """False if there was none. Spark deletes the folder of a managed table."""
         try:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lakebed.commands.named_modes import CREATE, IF_NOT_EXISTS, OR_REPLACE, REPLACE
 from lakebed.errors import SqlError
 from lakebed.expressions.tokens import Kind
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.column_definitions import data_type
 from lakebed.sql.grammar.properties import properties
 from lakebed.sql.statement import AsOf, Slice, Statement, TableRef
-
-CREATE, IF_NOT_EXISTS, REPLACE, OR_REPLACE = (
-    "create",
-    "create_if_not_exists",
-    "replace",
-    "create_or_replace",
-)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.commands.clone import CloneOptions, clone_table
+from lakebed.commands.named_modes import OR_REPLACE, REPLACE, is_there
 from lakebed.commands.named_tables import create_named
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import SqlError
@@ -16,9 +17,9 @@ from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import resolve
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.create import OR_REPLACE, REPLACE, CloneTable, TableText
+from lakebed.sql.grammar.create import CloneTable, TableText
 from lakebed.sql.plain import plain_sql
-from lakebed.sql.run.create import is_there, new_table_place
+from lakebed.sql.run.create import new_table_place
 from lakebed.sql.statement import AsOf
 
 _METRICS = (

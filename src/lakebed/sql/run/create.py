@@ -16,43 +16,36 @@ from lakebed.commands.alter.column_types import typed_field
 from lakebed.commands.alter.generated_on_spark import check_generated
 from lakebed.commands.create import Mode, TableDefinition, create_table
 from lakebed.commands.frame_write import FrameWrite, default_properties, write_frame
+from lakebed.commands.named_modes import (
+    OR_REPLACE,
+    REPLACE,
+    adopted,
+    adopts,
+    is_there,
+    leftover,
+)
 from lakebed.commands.named_tables import (
     Place,
     create_named,
     place_for,
-    refuse_foreign,
-    refuse_taken,
 )
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import (
     SchemaError,
-    SchemaMismatchError,
     SqlError,
-    TableExistsError,
-    TableNotFoundError,
     UnsupportedFeatureError,
 )
-from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.functions import functions_of
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import find, not_found
 from lakebed.spec.column_mapping import strip
-from lakebed.spec.column_metadata import CURRENT_DEFAULT, generation_expression
+from lakebed.spec.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX
 from lakebed.spec.schema import StructField, StructType, parse_schema
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.create import (
-    CREATE,
-    IF_NOT_EXISTS,
-    OR_REPLACE,
-    REPLACE,
-    ColumnText,
-    CreateLike,
-    CreateTable,
-    TableText,
-)
+from lakebed.sql.grammar.create import ColumnText, CreateLike, CreateTable, TableText
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.query import query_frame
 from lakebed.sql.statement import TableRef
@@ -125,28 +118,12 @@ def new_table_place(context: SqlContext, table: TableRef, text: TableText) -> Pl
         return None
 
 
-def is_there(place: Place, mode: str) -> bool:
-    """True if there is nothing to do. Refuses what the statement must not replace."""
-    if mode == IF_NOT_EXISTS and (place.is_foreign or (place.entry and place.has_table())):
-        return True
-    if mode == IF_NOT_EXISTS and place.database is None:
-        return place.has_table()
-    if mode in (CREATE, IF_NOT_EXISTS):
-        refuse_taken(place)
-        return False
-    refuse_foreign(place)
-    if mode == REPLACE and not place.has_table():
-        raise TableNotFoundError(
-            f"there is no Delta table {place.shown} to replace", hint="write CREATE OR REPLACE"
-        )
-    return False
-
-
 def _create(context: SqlContext, statement: CreateTable, place: Place) -> None:
     schema = _schema(context, statement)
-    adopts = statement.mode in (CREATE, IF_NOT_EXISTS) and place.has_table()
-    if adopts:
-        create_named(place, schema, lambda: _adopted(place, statement, schema))
+    if adopts(place, statement.mode):
+        text = statement.text
+        stated = TableDefinition(schema, text.partition_by, properties=text.properties)
+        create_named(place, schema, lambda: adopted(place, stated))
         return
     if not len(schema):
         raise SqlError(
@@ -180,38 +157,11 @@ def _make(place: Place, definition: TableDefinition, mode: str) -> None:
     )
 
 
-def _adopted(place: Place, statement: CreateTable, schema: StructType) -> Snapshot:
-    """The table that is in the place already, if it is what the statement says."""
-    snapshot, text = place.log.snapshot(), statement.text
-    found = snapshot.metadata
-    if len(schema) and _shape(schema) != _shape(snapshot.schema):
-        raise SchemaMismatchError(
-            f"{place.location} is a Delta table with other columns:\n  there:  "
-            f"{snapshot.schema}\n  stated: {schema}",
-            hint="leave the columns out to take those of the table",
-        )
-    if text.partition_by and _folded(text.partition_by) != _folded(found.partition_columns):
-        raise SchemaMismatchError(
-            f"{place.location} is partitioned by {list(found.partition_columns)}, not by "
-            f"{list(text.partition_by)}",
-            hint="leave PARTITIONED BY out",
-        )
-    differs = {k for k, v in text.properties.items() if found.configuration.get(k) != v}
-    if differs:
-        raise SchemaMismatchError(
-            f"{place.location} is a Delta table with other properties: {sorted(differs)}",
-            hint="leave them out, and change them by ALTER TABLE ... SET TBLPROPERTIES",
-        )
-    if place.is_managed and (snapshot.version > 0 or snapshot.totals.num_files):
-        raise _leftover(place)
-    return snapshot
-
-
 def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> None:
     """All in one commit: a query that fails leaves neither a table nor a name."""
     replaces = statement.mode in (REPLACE, OR_REPLACE)
     if not replaces and place.has_table():
-        raise _leftover(place)
+        raise leftover(place)
     assert statement.query is not None
     frame = query_frame(context.session, statement.query.text)
     settings, text = _settings(context.session), statement.text
@@ -229,14 +179,6 @@ def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> Non
     write = FrameWrite(frame, place.location, options)
     schema = parse_schema(frame.schema.json())
     create_named(place, schema, lambda: write_frame(write, settings))
-
-
-def _leftover(place: Place) -> TableExistsError:
-    return TableExistsError(
-        f"{place.location} is already a Delta table, though without the name {place.shown}",
-        hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "
-        "CREATE OR REPLACE TABLE replaces it",
-    )
 
 
 def _schema(context: SqlContext, statement: CreateTable) -> StructType:
@@ -289,17 +231,6 @@ def _checks(context: SqlContext, statement: CreateTable, schema: StructType) -> 
 
 def _at(context: SqlContext, column: ColumnText, message: str, hint: str | None = None) -> SqlError:
     return SqlError(message, sql=context.sql, position=column.position, hint=hint)
-
-
-def _shape(schema: StructType) -> list[tuple[object, ...]]:
-    return [
-        (f.name.lower(), f.data_type, f.nullable, generation_expression(f))
-        for f in strip(schema).fields
-    ]
-
-
-def _folded(names: tuple[str, ...]) -> list[str]:
-    return [name.lower() for name in names]
 
 
 def _settings(session: SparkSession) -> dict[str, str]:
