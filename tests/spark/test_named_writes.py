@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.functions import partitioning
 
 import lakebed
 from lakebed import DeltaTable
@@ -125,10 +126,10 @@ def test_write_to_makes_and_changes_tables(sql: SparkSession, folder: Path) -> N
     sql.range(2).writeTo("v2").using("delta").createOrReplace()
     assert rows(sql, "v2") == [(0,), (1,)]
     with pytest.raises(InvalidArgumentError, match="partitioned by"):
-        sql.range(1).writeTo("v3").using("delta").partitionedBy(f.years("id")).create()
+        sql.range(1).writeTo("v3").using("delta").partitionedBy(partitioning.years("id")).create()
     with pytest.raises(TableNotFoundError):
         sql.range(1).writeTo("v3").using("delta").replace()
-    with pytest.raises(TableNotFoundError, match="v2"):
+    with pytest.raises(TableNotFoundError, match="no table v3"):
         sql.range(1).writeTo("v3").using("delta").append()
     one(sql, 1).writeTo("v4").using("parquet").create()
     assert rows(sql, "v4") == [(1, "x")]

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from lakebed.sessions.reader import reader_class
+from lakebed.sessions.save import create_in_catalog
 from lakebed.sessions.table_writer import table_writer
 from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
@@ -38,6 +39,7 @@ def install(spark: SparkSession) -> None:
             internals.replace_sql(_sql)
             internals.replace_table(_table)
             internals.before_catalog(_register_enabled)
+            internals.replace_create_table(create_in_catalog)
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()

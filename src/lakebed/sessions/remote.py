@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.sessions.reader import reader_class
+from lakebed.sessions.save import create_in_catalog
 from lakebed.sessions.table_writer import table_writer
 from lakebed.sessions.writer import writer_class
 from lakebed.spark.enabled import is_enabled
@@ -25,6 +26,7 @@ def install() -> None:
             internals.replace_writer(_writer)
             internals.replace_sql(_sql)
             internals.replace_table_writer(table_writer)
+            internals.replace_create_table(create_in_catalog)
             internals.convert_errors()
             _installed = True
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from lakebed.commands.frame_write import FrameWrite, write_frame
 from lakebed.commands.named_tables import create_named, place_for, refuse_foreign
@@ -14,10 +17,12 @@ from lakebed.sessions import settings as names
 from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
 from lakebed.spark.catalog_entry import TableEntry
+from lakebed.spark.enabled import is_enabled
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import find, name_taken
 from lakebed.spark.table_names import is_name, parts_in
 from lakebed.spec.schema import parse_schema
+from lakebed.tables.delta_table import DeltaTable
 
 _SOURCE = "spark.sql.sources.default"
 
@@ -73,6 +78,29 @@ def insert_by_position(frame: DataFrame, request: WriteRequest, entry: TableEntr
     if request.mode.lower() != "overwrite":
         request.mode = "append"
     save(frame.toDF(*columns), request, entry.location)
+
+
+def create_in_catalog(
+    session: SparkSession,
+    name: str,
+    path: str | None,
+    source: str | None,
+    schema: StructType | None,
+    description: str | None,
+    options: Mapping[str, str],
+) -> DataFrame | None:
+    """What `spark.catalog.createTable` does; None if it is no matter of Delta tables."""
+    if not is_enabled(session) or not is_delta_target(session, name, source):
+        return None
+    builder = DeltaTable.create(session).tableName(name)
+    location = path or options.get("path")
+    if location is not None:
+        builder = builder.location(location)
+    if schema is not None:
+        builder = builder.addColumns(schema)
+    if description is not None:
+        builder = builder.comment(description)
+    return builder.execute().toDF()
 
 
 def is_delta_target(session: SparkSession, name: str, source: str | None) -> bool:
