@@ -83,7 +83,7 @@ def test_other_formats_are_written_by_spark_as_ever(spark: SparkSession, tmp_pat
     ("write", "error"),
     [
         (lambda w, _: w.bucketBy(2, "id").save("x"), UnsupportedFeatureError),
-        (lambda w, _: w.saveAsTable("t"), UnsupportedFeatureError),
+        (lambda w, _: w.saveAsTable("`a b`"), InvalidArgumentError),
         (lambda w, _: w.save(), InvalidArgumentError),
         (lambda w, p: w.option("mergeSchema", "perhaps").save(p), InvalidArgumentError),
         (lambda w, p: w.option("maxRecordsPerFile", "many").save(p), InvalidArgumentError),
