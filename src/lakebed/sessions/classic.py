@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.catalog import Catalog
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from lakebed.sessions.reader import reader_class
@@ -17,9 +19,14 @@ from lakebed.sessions.writer import writer_class
 from lakebed.spark import failures
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import jvm as internals
+from lakebed.spark.internals.catalog_methods import (
+    before_catalog,
+    replace_create_table,
+    replace_table_writer,
+)
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
-from lakebed.spark.internals.write import replace_table_writer, replace_writer
+from lakebed.spark.internals.write import replace_writer
 from lakebed.spark.workers.plane import register
 from lakebed.sql.front import run_sql
 from lakebed.sql.query import delta_table
@@ -35,11 +42,11 @@ def install(spark: SparkSession) -> None:
         if not _installed:
             internals.replace_reader(_reader)
             replace_writer(_writer)
-            replace_table_writer(table_writer)
+            replace_table_writer(ClassicDataFrame, table_writer)
             internals.replace_sql(_sql)
             internals.replace_table(_table)
-            internals.before_catalog(_register_enabled)
-            internals.replace_create_table(create_in_catalog)
+            before_catalog(_register_enabled)
+            replace_create_table(Catalog, create_in_catalog)
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.catalog import Catalog
+from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.save import create_in_catalog
@@ -14,6 +16,7 @@ from lakebed.sessions.table_writer import table_writer
 from lakebed.sessions.writer import writer_class
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import connect as internals
+from lakebed.spark.internals.catalog_methods import replace_create_table, replace_table_writer
 from lakebed.sql.front import run_sql
 
 
@@ -25,8 +28,8 @@ def install() -> None:
             internals.replace_reader(_reader)
             internals.replace_writer(_writer)
             internals.replace_sql(_sql)
-            internals.replace_table_writer(table_writer)
-            internals.replace_create_table(create_in_catalog)
+            replace_table_writer(ConnectDataFrame, table_writer)
+            replace_create_table(Catalog, create_in_catalog)
             internals.convert_errors()
             _installed = True
 

@@ -6,7 +6,6 @@ Written for Spark 4.0 to 4.3; where these differ, the difference is here.
 
 from __future__ import annotations
 
-import inspect
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence

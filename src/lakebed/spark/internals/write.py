@@ -115,16 +115,3 @@ def replace_writer(make: Callable[[DataFrame], Any | None]) -> None:
 
     write.__doc__ = original.__doc__
     ClassicDataFrame.write = property(write)
-
-
-def replace_table_writer(make: Callable[[DataFrame, str, Any], Any | None]) -> None:
-    """Makes `DataFrame.writeTo` give what `make` makes of Spark's own writer, unless it is None."""
-    original = ClassicDataFrame.writeTo
-
-    def write_to(self: DataFrame, table: str) -> Any:
-        plain = original(self, table)
-        made = make(self, table, plain)
-        return plain if made is None else made
-
-    write_to.__doc__ = original.__doc__
-    ClassicDataFrame.writeTo = write_to
