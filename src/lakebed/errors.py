@@ -58,6 +58,12 @@ class TableNotFoundError(LakebedError):
     code = "TABLE_NOT_FOUND"
 
 
+class CatalogError(LakebedError):
+    """The database of an embedded catalog does not answer."""
+
+    code = "CATALOG"
+
+
 class LogCorruptedError(LakebedError):
     """A file of the log, or the log as a whole, breaks the protocol. `file` names it."""
 

@@ -21,6 +21,7 @@ from lakebed.errors import InvalidArgumentError, TableExistsError, TableNotFound
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry
 from lakebed.spark.location import open_location
+from lakebed.spark.mirrored_catalog import MirroredCatalog
 from lakebed.spark.session_catalog import (
     catalog_of,
     create_entry,
@@ -42,6 +43,9 @@ _DROPPED = re.compile(r"(.+)\.([0-9]{1,18})\.[0-9a-f]{8}")
 def drop_table(session: SparkSession, entry: TableEntry, *, purge: bool = False) -> bool:
     """False if somebody else dropped it meanwhile."""
     keep = retention_ms(session)
+    catalog = catalog_of(session)
+    if isinstance(catalog, MirroredCatalog):
+        return _drop_record(session, catalog, entry, 0 if purge else keep)
     folder = _folder(entry.location or "")
     trash = _trash(session, entry.parts[0])
     if entry.is_managed and trash is not None:
@@ -57,6 +61,10 @@ def undrop_table(session: SparkSession, parts: tuple[str, ...]) -> None:
     """Brings back the table that was dropped last under the name."""
     database, name = new_place(session, parts)
     catalog = catalog_of(session)
+    if isinstance(catalog, MirroredCatalog):
+        catalog.names.undrop(database, name, _now() - retention_ms(session))
+        catalog.sync()
+        return
     entry = catalog.find(database, name)
     location = managed_location(session, database, name)
     if entry is not None and (not entry.is_delta or _has_table(session, entry.location or "")):
@@ -78,6 +86,30 @@ def undrop_table(session: SparkSession, parts: tuple[str, ...]) -> None:
     found[-1][1].rename(folder)
     if entry is None:
         _add_name(session, database, name, location)
+
+
+def _drop_record(
+    session: SparkSession, catalog: MirroredCatalog, entry: TableEntry, keep: int
+) -> bool:
+    """An embedded catalog only notes it; files go when the retention is over."""
+    record = catalog.names.find(*entry.parts)
+    done = catalog.drop(*entry.parts)
+    now = [record] if record is not None and record.is_managed and keep == 0 else []
+    for old in [*now, *catalog.names.expired(_now() - retention_ms(session))]:
+        # Forgotten first: nobody can bring back what is half deleted.
+        if catalog.names.forget(old.id):
+            _delete_files(session, old.location)
+    return done
+
+
+def _delete_files(session: SparkSession, location: str) -> None:
+    folder = _folder(location)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    store, _ = open_location(session, location, {})
+    for found in store.list_all():
+        store.delete(found.path)
 
 
 def retention_ms(session: SparkSession) -> int:

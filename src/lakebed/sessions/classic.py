@@ -27,6 +27,7 @@ from lakebed.spark.internals.catalog_methods import (
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
 from lakebed.spark.internals.write import replace_writer
+from lakebed.spark.session_catalog import sync_names
 from lakebed.spark.workers.plane import register
 from lakebed.sql.front import run_sql
 from lakebed.sql.query import delta_table
@@ -82,9 +83,11 @@ def _register_enabled(spark: SparkSession) -> None:
     """Spark asks the source of a table for it, even to tell its name."""
     if is_enabled(spark):
         register(spark)
+        sync_names(spark)
 
 
 def _table(spark: SparkSession, name: str) -> DataFrame | None:
+    sync_names(spark)
     return delta_table(spark, name, {})
 
 

@@ -27,6 +27,7 @@ from lakebed.spark.catalog_entry import (
 from lakebed.spark.connect_catalog import ConnectCatalog
 from lakebed.spark.functions import is_connect
 from lakebed.spark.internals.catalog import JvmCatalog
+from lakebed.spark.mirrored_catalog import MirroredCatalog, catalog_url
 
 # Spark refuses all other names, but late and without saying which letters it takes.
 _VALID = re.compile(r"[A-Za-z0-9_]+")
@@ -93,7 +94,10 @@ def new_place(session: SparkSession, parts: Sequence[str]) -> tuple[str, str]:
 
 def managed_location(session: SparkSession, database: str, name: str) -> str:
     """The folder of a table that is given none: in the folder of its database."""
-    return f"{catalog_of(session).database_location(database).rstrip('/')}/{name.lower()}"
+    catalog = catalog_of(session)
+    if isinstance(catalog, MirroredCatalog):
+        return catalog.managed_location(database, name)
+    return f"{catalog.database_location(database).rstrip('/')}/{name.lower()}"
 
 
 def create_entry(session: SparkSession, entry: NewEntry) -> None:
@@ -131,11 +135,19 @@ def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[st
 
 def takes_files_first(session: SparkSession) -> bool:
     """Whether a managed table may have its files before it has its name."""
-    return not is_connect(session)
+    return not is_connect(session) or catalog_url(session) is not None
 
 
-def catalog_of(session: SparkSession) -> JvmCatalog | ConnectCatalog:
-    return ConnectCatalog(session) if is_connect(session) else JvmCatalog(session)
+def catalog_of(session: SparkSession) -> JvmCatalog | ConnectCatalog | MirroredCatalog:
+    own = ConnectCatalog(session) if is_connect(session) else JvmCatalog(session)
+    url = catalog_url(session)
+    return own if url is None else MirroredCatalog(session, url, own)
+
+
+def sync_names(session: SparkSession) -> None:
+    """Lets Spark see what other processes have changed in an embedded catalog."""
+    if catalog_url(session) is not None:
+        catalog_of(session)
 
 
 def name_taken(name: str) -> TableExistsError:

@@ -44,6 +44,7 @@ from lakebed.sql.run.describe import (
     run_show_properties,
 )
 from lakebed.sql.run.drop import (
+    run_create_schema,
     run_drop,
     run_drop_schema,
     run_rename,
@@ -98,6 +99,7 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     create.CloneTable: run_clone,
     create.CreateLike: run_create_like,
     create.CreateTable: run_create,
+    drop.CreateSchema: run_create_schema,
     drop.DropSchema: run_drop_schema,
     drop.DropTable: run_drop,
     drop.RenameTable: run_rename,

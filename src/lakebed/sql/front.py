@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.enabled import is_enabled
+from lakebed.spark.session_catalog import sync_names
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.parameters import Arguments, bind, with_names
@@ -14,6 +15,7 @@ from lakebed.sql.query import any_query, delta_query
 
 def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
     """None if Spark is to run it: then nothing is done."""
+    sync_names(session)
     word = first_word(text)
     if word in _LEFT_TO_SPARK and word not in GRAMMARS:
         return None

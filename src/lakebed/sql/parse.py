@@ -12,6 +12,7 @@ from lakebed.sql.grammar.create import parse_create
 from lakebed.sql.grammar.ctes import parse_with
 from lakebed.sql.grammar.describe import parse_comment, parse_describe, parse_show
 from lakebed.sql.grammar.drop import (
+    parse_create_schema,
     parse_drop,
     parse_rename,
     parse_show_create,
@@ -54,7 +55,7 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
     "UPDATE": (parse_update,),
     "VACUUM": (parse_vacuum,),
     "WITH": (parse_with,),
-    "CREATE": (parse_create,),
+    "CREATE": (parse_create, parse_create_schema),
     "DROP": (parse_drop,),
     "REPLACE": (parse_create,),
     "TRUNCATE": (parse_truncate,),

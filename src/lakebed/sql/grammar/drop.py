@@ -18,6 +18,18 @@ class DropTable(Statement):
 class DropSchema(Statement):
     """`table` is the name of the schema."""
 
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
+class CreateSchema(Statement):
+    """`table` is the name of the schema."""
+
+    if_not_exists: bool = False
+    location: str | None = None
+    comment: str | None = None
+
 
 @dataclass(frozen=True)
 class UndropTable(Statement):
@@ -88,10 +100,26 @@ def parse_rename(cursor: Cursor) -> Statement | None:
     return RenameTable(table, new_name=new_name)
 
 
-def _schema(cursor: Cursor) -> Statement | None:
-    cursor.accept("IF", "EXISTS")
-    schema = cursor.table()
-    if not cursor.accept("CASCADE"):
+def parse_create_schema(cursor: Cursor) -> Statement | None:
+    if not (cursor.accept("CREATE", "SCHEMA") or cursor.accept("CREATE", "DATABASE")):
         return None
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    schema = cursor.table()
+    location = comment = None
+    while not cursor.is_at_end:
+        if cursor.accept("LOCATION"):
+            location = cursor.string("a location")
+        elif cursor.accept("COMMENT"):
+            comment = cursor.string("a comment")
+        else:
+            return None
+    return CreateSchema(schema, if_not_exists=if_not_exists, location=location, comment=comment)
+
+
+def _schema(cursor: Cursor) -> Statement:
+    if_exists = cursor.accept("IF", "EXISTS")
+    schema = cursor.table()
+    cascade = cursor.accept("CASCADE")
+    cursor.accept("RESTRICT")
     cursor.expect_end()
-    return DropSchema(schema)
+    return DropSchema(schema, if_exists=if_exists, cascade=cascade)

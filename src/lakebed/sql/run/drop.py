@@ -7,11 +7,12 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.dropped_tables import drop_table, undrop_table
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, TableExistsError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import TableEntry
 from lakebed.spark.location import open_location
+from lakebed.spark.mirrored_catalog import MirroredCatalog
 from lakebed.spark.session_catalog import catalog_of, find, rename_entry
 from lakebed.spark.sql_text import column_text, literal, quoted, quoted_parts
 from lakebed.spec.column_mapping import strip
@@ -19,6 +20,7 @@ from lakebed.spec.column_metadata import current_default, generation_expression,
 from lakebed.spec.schema import StructField
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.drop import (
+    CreateSchema,
     DropSchema,
     DropTable,
     RenameTable,
@@ -53,7 +55,11 @@ def run_drop_schema(context: SqlContext, statement: DropSchema) -> DataFrame | N
     """Spark drops it, with the whole folder. External tables in there would lose their files."""
     parts = statement.table.parts
     catalog = catalog_of(context.session)
-    if len(parts) != 1 or not catalog.has_database(parts[0]):
+    if len(parts) != 1:
+        return None
+    if isinstance(catalog, MirroredCatalog):
+        return _drop_namespace(context, catalog, statement)
+    if not statement.cascade or not catalog.has_database(parts[0]):
         return None
     folder = _plain(catalog.database_location(parts[0]))
     for name in catalog.tables(parts[0]):
@@ -67,6 +73,29 @@ def run_drop_schema(context: SqlContext, statement: DropSchema) -> DataFrame | N
                 hint=f"DROP TABLE {entry.name} and move its folder {entry.location} first",
             )
     return None
+
+
+def run_create_schema(context: SqlContext, statement: CreateSchema) -> DataFrame | None:
+    """For an embedded catalog; Spark's own is Spark's matter."""
+    catalog, parts = catalog_of(context.session), statement.table.parts
+    if len(parts) != 1 or not isinstance(catalog, MirroredCatalog):
+        return None
+    made = catalog.create_namespace(
+        parts[0], statement.location, statement.comment, if_not_exists=statement.if_not_exists
+    )
+    if not made:
+        raise TableExistsError(f"there is a schema {parts[0]} already", hint="say IF NOT EXISTS")
+    return context.empty()
+
+
+def _drop_namespace(
+    context: SqlContext, catalog: MirroredCatalog, statement: DropSchema
+) -> DataFrame | None:
+    """None: Spark says what is wrong."""
+    name = statement.table.parts[0]
+    if name.lower() == "default" or not catalog.drop_namespace(name, cascade=statement.cascade):
+        return context.empty() if statement.if_exists and name.lower() != "default" else None
+    return context.empty()
 
 
 def run_rename(context: SqlContext, statement: RenameTable) -> DataFrame | None:

@@ -1,0 +1,209 @@
+"""An embedded catalog, mirrored into Spark's own: that of the session sees the same names.
+
+Changes go to the database first, then to the mirror. All tables are external in the mirror, so that
+Spark never deletes a file on its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from lakebed.catalog.embedded import EmbeddedCatalog
+from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
+from lakebed.errors import TableExistsError
+from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
+
+if TYPE_CHECKING:
+    from lakebed.spark.connect_catalog import ConnectCatalog
+    from lakebed.spark.internals.catalog import JvmCatalog
+
+SETTING = "spark.lakebed.catalog"
+_GENERATION = "_lakebed_catalog_generation"
+_OWN_FOLDER = "/_lakebed_mirror"
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _opened(url: str, warehouse: str) -> EmbeddedCatalog:
+    return EmbeddedCatalog(url, warehouse)
+
+
+def catalog_url(session: SparkSession) -> str | None:
+    """None if the session has no embedded catalog."""
+    return session.conf.get(SETTING, None) or None
+
+
+class MirroredCatalog:
+    """The embedded catalog of a session. Has the methods of Spark's own."""
+
+    def __init__(
+        self, session: SparkSession, url: str, mirror: JvmCatalog | ConnectCatalog
+    ) -> None:
+        self._session = session
+        self._url = url
+        self._mirror = mirror
+        self.names = _opened(url, str(session.conf.get("spark.sql.warehouse.dir")))
+        self.sync()
+
+    def sync(self) -> None:
+        """Brings the mirror up to date. One small query if nothing has changed."""
+        seen = vars(self._session).get(_GENERATION)
+        if seen == (self._url, self.names.generation()):
+            return
+        with _lock:
+            content = self.names.content()
+            for gone in self._mirrored() - {space.name for space in content.namespaces}:
+                self._mirror.drop_database(gone)
+            for space in content.namespaces:
+                self._sync_namespace(space, content)
+            vars(self._session)[_GENERATION] = (self._url, content.generation)
+
+    def _mirrored(self) -> set[str]:
+        """The databases that the mirror made, of whichever session."""
+        return {
+            name
+            for name in self._mirror.databases()
+            if name != "default" and self._mirror.database_location(name).endswith(_OWN_FOLDER)
+        }
+
+    def _sync_namespace(self, space: NamespaceRecord, content: Content) -> None:
+        """Names that the session has of its own stay, unless the catalog has them too."""
+        if not self._mirror.has_database(space.name):
+            # Spark deletes the folder of a database with it, so this is not where the tables are.
+            self._mirror.create_database(
+                space.name, f"{space.location.rstrip('/')}{_OWN_FOLDER}", space.comment or ""
+            )
+        wanted = {table.name: table for table in content.tables if table.namespace == space.name}
+        folder = f"{space.location.rstrip('/')}/"
+        for name in self._mirror.tables(space.name):
+            entry = self._mirror.find(space.name, name)
+            if entry is None:
+                continue
+            where = _plain(entry.location or "")
+            if name.lower() in wanted and _plain(wanted[name.lower()].location) == where:
+                del wanted[name.lower()]
+            # With a managed table Spark would delete the files: none of those is the mirror's.
+            elif not entry.is_delta or entry.is_managed:
+                wanted.pop(name.lower(), None)
+            elif name.lower() in wanted or _is_mirrored(where, folder, content):
+                self._mirror.drop(space.name, name)
+        for table in wanted.values():
+            self._mirror.create(
+                NewEntry(
+                    space.name,
+                    table.name,
+                    table.location,
+                    is_managed=False,
+                    comment=table.comment,
+                    owner=table.owner,
+                )
+            )
+
+    def current_catalog(self) -> str:
+        return self._mirror.current_catalog()
+
+    def current_database(self) -> str:
+        return self._mirror.current_database()
+
+    def has_database(self, database: str) -> bool:
+        return self._mirror.has_database(database)
+
+    def databases(self) -> list[str]:
+        return self._mirror.databases()
+
+    def tables(self, database: str) -> list[str]:
+        return self._mirror.tables(database)
+
+    def database_location(self, database: str) -> str:
+        found = self.names.namespace(database)
+        return self._mirror.database_location(database) if found is None else found.location
+
+    def managed_location(self, database: str, name: str) -> str:
+        """A folder that no other table has had."""
+        folder = self.database_location(database).rstrip("/")
+        return f"{folder}/{name.lower()}-{uuid.uuid4().hex[:12]}"
+
+    def find(self, database: str | None, name: str) -> TableEntry | None:
+        found = self._mirror.find(database, name)
+        if found is None or not found.is_delta:
+            return found
+        record = self.names.find(*found.parts)
+        if record is None:
+            return found
+        kind = "MANAGED" if record.is_managed else "EXTERNAL"
+        return replace(found, kind=kind, comment=record.comment, owner=record.owner)
+
+    def create(self, entry: NewEntry) -> None:
+        record = TableRecord(
+            "",
+            entry.database,
+            entry.name,
+            entry.location,
+            entry.is_managed,
+            entry.comment,
+            entry.owner or self._user(),
+        )
+        if self._mirror.find(entry.database, entry.name) is not None:
+            raise TakenError(f"{entry.database}.{entry.name}")
+        try:
+            self.names.add(record)
+        except TableExistsError as error:
+            raise TakenError(f"{entry.database}.{entry.name}") from error
+        self.sync()
+
+    def replace(self, entry: NewEntry) -> None:
+        """A table of Spark's own becomes one of the catalog; its files stay."""
+        self._mirror.replace(replace(entry, is_managed=False))
+        self.names.add(
+            TableRecord("", entry.database, entry.name, entry.location, False, entry.comment)
+        )
+
+    def drop(self, database: str, name: str) -> bool:
+        found = self.names.drop(database, name)
+        self.sync()
+        return found is not None
+
+    def rename(self, database: str, name: str, new_name: str) -> None:
+        self.names.rename(database, name, new_name)
+        self.sync()
+
+    def create_namespace(
+        self, name: str, location: str | None, comment: str | None, *, if_not_exists: bool
+    ) -> bool:
+        """False if it is there already."""
+        default = self.database_location("default").rstrip("/")
+        place = location or f"{default}/{name.lower()}.db"
+        made = self.names.create_namespace(
+            NamespaceRecord(name.lower(), place, comment, self._user())
+        )
+        self.sync()
+        return made or if_not_exists
+
+    def drop_namespace(self, name: str, *, cascade: bool) -> bool:
+        """Its tables are dropped, and can be brought back with it."""
+        done = self.names.drop_namespace(name, cascade=cascade)
+        if done:
+            self._mirror.drop_database(name)
+            self.sync()
+        return done
+
+    def _user(self) -> str | None:
+        user = self._session.sql("SELECT current_user()").head()
+        return None if user is None else str(user[0])
+
+
+def _is_mirrored(location: str, folder: str, content: Content) -> bool:
+    return location in map(_plain, content.locations) or location.startswith(_plain(folder))
+
+
+def _plain(location: str) -> str:
+    """file:/data and file:///data are the same, and so is /data."""
+    if location.startswith("file:"):
+        return "/" + location.removeprefix("file:").lstrip("/")
+    return location
