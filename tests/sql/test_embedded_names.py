@@ -71,7 +71,7 @@ def test_tables_are_made_dropped_and_brought_back(
 
 
 def test_a_session_sees_what_another_process_changes(
-    sql: SparkSession, folder: Path, other: EmbeddedCatalog
+    sql: SparkSession, other: EmbeddedCatalog
 ) -> None:
     sql.sql("CREATE TABLE seen USING delta AS SELECT 1 AS a")
     other.rename("shop", "seen", "renamed")
