@@ -26,8 +26,8 @@ from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.moments import millis_of
-from lakebed.spark.session_settings import all_settings
 from lakebed.spark.session_catalog import replace_entry
+from lakebed.spark.session_settings import all_settings
 from lakebed.spark.table_names import delta_location, find_table, is_name
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.tables.merge_builder import counts_frame

@@ -40,6 +40,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spark.functions import functions_of
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import find, not_found
+from lakebed.spark.session_settings import all_settings
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX
@@ -234,7 +235,7 @@ def _at(context: SqlContext, column: ColumnText, message: str, hint: str | None 
 
 
 def _settings(session: SparkSession) -> dict[str, str]:
-    return dict(session.conf.getAll)
+    return all_settings(session)
 
 
 def _defaults(session: SparkSession, asked: Mapping[str, str]) -> dict[str, str]:
