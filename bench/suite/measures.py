@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 LAKEBED = "lakebed"
+_PATH = re.compile(r"file:/+[\w.@+=/-]+|(?<![\w.:/])/[\w.@+-]+(?:/[\w.@+=-]*)+")
 
 
 @dataclass
@@ -81,6 +83,11 @@ class Results:
         content = asdict(self)
         for series in content["series"]:
             series["samples"] = [float(f"{sample:.4g}") for sample in series["samples"]]
+            series["error"] = series["error"] and without_paths(series["error"])
+        content["problems"] = [without_paths(problem) for problem in self.problems]
+        if "skipped" in self.about:
+            reasons = self.about["skipped"].items()
+            content["about"]["skipped"] = {peer: without_paths(why) for peer, why in reasons}
         return content
 
     @classmethod
@@ -91,6 +98,11 @@ class Results:
             list(content["memory"]),
             list(content["problems"]),
         )
+
+
+def without_paths(text: str) -> str:
+    """Messages of errors name files of the machine that they come from, which tell nobody much."""
+    return _PATH.sub("(a path)", text)
 
 
 def ratio(results: Results, ours: Series, peer: str) -> float | None:

@@ -81,3 +81,13 @@ def test_results_survive_their_json() -> None:
     results = Results({"date": "today"}, memory=[{"peer": "lakebed"}], problems=["one"])
     results.of("w", "m", "lakebed", axis="files", x=10).samples = [0.125]
     assert Results.from_json(results.to_json()) == results
+
+
+def test_figures_name_no_paths_of_the_machine() -> None:
+    results = Results({"skipped": {"polars": "no /home/somebody/.venv/bin/python"}})
+    results.of("w", "m", "duckdb").error = "cannot read file:/tmp/tmp1234/part-0.parquet: gone"
+    results.problems.append("w failed: '/root/x/y' and https://example.com/a/b 1/2")
+    content = results.to_json()
+    assert content["series"][0]["error"] == "cannot read (a path): gone"
+    assert content["problems"] == ["w failed: '(a path)' and https://example.com/a/b 1/2"]
+    assert content["about"]["skipped"] == {"polars": "no (a path)"}
