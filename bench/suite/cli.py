@@ -65,11 +65,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measure(options: argparse.Namespace, sizes: Sizes, file: Path) -> Results:
+    python = peer_python(ROOT, options.spark)  # to make it may take minutes, once
     start = time.monotonic()
     results = Results(about=machine(ROOT, sizes, options))
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         folder = Path(temporary)
-        peers = _started(options, folder, stack, results)
+        peers = _started(options, python, folder, stack, results)
         context = Context(sizes, peers, results, folder, start + sizes.minutes * 60)
         for name in options.only:
             _run_workload(context, name)
@@ -93,10 +94,13 @@ def _run_workload(context: Context, name: str) -> None:
 
 
 def _started(
-    options: argparse.Namespace, folder: Path, stack: contextlib.ExitStack, results: Results
+    options: argparse.Namespace,
+    python: Path,
+    folder: Path,
+    stack: contextlib.ExitStack,
+    results: Results,
 ) -> dict[str, PeerProcess]:
     """Those that start; the others are told."""
-    python = peer_python(ROOT, options.spark)
     peers = [PeerProcess(n, python, peer_settings(n, options), folder) for n in options.peers]
     with ThreadPoolExecutor() as pool:
         reasons = list(pool.map(PeerProcess.start, peers))
