@@ -92,7 +92,8 @@ def check_vacuum(table: AgedTable, hours: float | None, mode: str) -> None:
     }
     assert not lost & promised
     if isinstance(table, FedTable):
-        assert table.change_files(since=cut_off) <= left.keys()
+        # An earlier run with a shorter retention may have taken some.
+        assert table.change_files(since=cut_off) & disk.keys() <= left.keys()
     gone = {path: size for path, size in disk.items() if path not in left}
     assert forecast.paths == done.paths == sorted(gone)
     assert forecast.size_in_bytes == done.size_in_bytes == sum(gone.values())
