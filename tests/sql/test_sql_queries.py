@@ -325,6 +325,15 @@ def test_a_spark_that_is_not_known_is_served_by_the_text(
     assert rows(shop, "SELECT 1") == [(1,)]
 
 
+def test_ways_to_a_table_that_are_not_followed_are_refused(shop: SparkSession) -> None:
+    with pytest.raises(LakebedError):
+        shop.sql("EXECUTE IMMEDIATE 'SELECT count(*) FROM sqlq.orders'").collect()
+    shop.sql("DECLARE OR REPLACE VARIABLE most INT")
+    shop.sql("SET VAR most = (SELECT max(id) FROM sqlq.orders)")
+    assert rows(shop, "SELECT most") == [(4,)]
+    shop.sql("DROP TEMPORARY VARIABLE most")
+
+
 def test_scripts_and_statements_of_spark_run_as_they_are(shop: SparkSession) -> None:
     assert shop.sql("SELECT count(*) FROM range(3)").first() == (3,)
     assert shop.sql("SET spark.sql.ansi.enabled").first() is not None

@@ -12,6 +12,7 @@ from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
+from lakebed.errors import UnsupportedFeatureError
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.save import create_in_catalog
 from lakebed.sessions.table_writer import table_writer
@@ -69,14 +70,27 @@ def _install_rules(spark: SparkSession) -> None:
 def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
     if not isinstance(text, str):
         return plain()
-    with suggesting_names(spark):
-        made = run_sql(spark, text, args)
-        if made is not None:
-            return made
-        # Only what is left to Spark needs the name of the source, whose registration takes seconds.
-        if "delta" in text.lower():
-            _register_enabled(spark)
-        return plain()
+    try:
+        with suggesting_names(spark):
+            return _run(spark, text, args, plain)
+    except Exception as error:
+        if not internals.is_missing_source(error) or not is_enabled(spark):
+            raise
+        raise UnsupportedFeatureError(
+            "the statement leads to a Delta table in a way that Lakebed does not follow",
+            hint="functions of SQL, scripts and EXECUTE IMMEDIATE cannot name Delta tables; "
+            "give them a temporary view of spark.table(name) instead",
+        ) from None
+
+
+def _run(spark: SparkSession, text: str, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
+    made = run_sql(spark, text, args)
+    if made is not None:
+        return made
+    # Only what is left to Spark needs the name of the source, whose registration takes seconds.
+    if "delta" in text.lower():
+        _register_enabled(spark)
+    return plain()
 
 
 def _register_enabled(spark: SparkSession) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.enabled import is_enabled
@@ -17,7 +19,7 @@ def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFra
     """None if Spark is to run it: then nothing is done."""
     sync_names(session)
     word = first_word(text)
-    if word in _LEFT_TO_SPARK and word not in GRAMMARS:
+    if word in _LEFT_TO_SPARK and word not in GRAMMARS and not _SET_VARIABLE.search(text):
         return None
     if word in GRAMMARS and is_enabled(session):
         found = _run_statement(session, text, args)
@@ -28,6 +30,8 @@ def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFra
 
 _LEFT_TO_SPARK = frozenset({"SET", "RESET", "USE", "SHOW", "ADD", "LIST", "DROP", "ALTER"})
 """Statements that read no table, by their first words."""
+_SET_VARIABLE = re.compile(r"\bSET\s+VAR(IABLE)?\b", re.IGNORECASE)
+"""Its value may be a query."""
 
 
 def _run_statement(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:

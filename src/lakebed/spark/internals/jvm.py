@@ -7,6 +7,7 @@ Written for Spark 4.0 to 4.3; where these differ, the difference is here.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -513,6 +514,17 @@ def plain_sql(
 def amend_error(error: AnalysisException, text: str) -> None:
     """Adds a line to the message of an error of Spark's."""
     error._desc = f"{error._desc}\n{text}"
+
+
+def is_missing_source(error: BaseException) -> bool:
+    """Whether Spark looked for the data source `delta` and found none."""
+    found = origin(error)
+    return found is not None and any(
+        _MISSING_SOURCE.search(each.getMessage() or "") for each in causes(found)
+    )
+
+
+_MISSING_SOURCE = re.compile(r"DATA_SOURCE_NOT_FOUND.*data source: delta\b", re.DOTALL)
 
 
 def replace_table(make: Callable[[SparkSession, str], DataFrame | None]) -> None:
