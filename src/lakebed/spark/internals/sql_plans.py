@@ -1,6 +1,6 @@
 """Statements of SQL as Spark's parser reads them, and the Delta tables in them (see the package).
 
-Tests are in `test_sql_plans`.
+Tests are in `test_sql_queries`.
 """
 
 from __future__ import annotations
