@@ -8,6 +8,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import patch
 
 import duckdb
 import duckdb_extension_delta
@@ -40,9 +41,10 @@ MAX_FILE = "spark.databricks.delta.optimize.maxFileSize"
 def run(path: Path | str, request: OptimizeRequest | None = None, **settings: str) -> Optimized:
     """There is no plane that could do it on Spark."""
     conf = {key.replace("__", "."): value for key, value in settings.items()}
-    session = SimpleNamespace(conf=SimpleNamespace(getAll=conf, get=lambda *_: None))
+    session = SimpleNamespace(conf=SimpleNamespace(get=lambda *_: None))
     target = RowTarget(cast(Any, session), TableLog(open_store(path)), cast(Any, None))
-    return optimize(target, request or OptimizeRequest())
+    with patch("lakebed.commands.optimize.optimize.all_settings", lambda _: conf):
+        return optimize(target, request or OptimizeRequest())
 
 
 def rows(path: Path) -> list[str]:
