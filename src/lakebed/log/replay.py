@@ -147,6 +147,9 @@ def head_of(actions: Iterable[Action]) -> TableHead:
 
 def _checked_add(raw: dict[str, Any]) -> dict[str, Any]:
     """Well-formed rows pass as they are; only the others are parsed field by field."""
+    if len(raw) > _PLAIN_FIELDS:
+        # Some writers name also what they leave out.
+        raw = {name: value for name, value in raw.items() if value is not None}
     values = raw.get("partitionValues")
     if (
         type(raw.get("path")) is str
@@ -155,7 +158,7 @@ def _checked_add(raw: dict[str, Any]) -> dict[str, Any]:
         and _small(raw.get("modificationTime"))
         and type(raw.get("dataChange")) is bool
         and type(raw.get("stats", "")) is str
-        and len(raw) <= 6 + ("tags" in raw and raw["tags"] is None)
+        and len(raw) <= _PLAIN_FIELDS + ("tags" in raw and raw["tags"] is None)
         and all(type(value) is str for value in values.values())
     ):
         return raw
@@ -164,6 +167,10 @@ def _checked_add(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _checked_remove(raw: dict[str, Any]) -> dict[str, Any]:
     return Remove.parse(raw).to_json()
+
+
+_PLAIN_FIELDS = 6
+"""Those that every added file has, and statistics."""
 
 
 def _small(value: Any) -> bool:
