@@ -91,8 +91,8 @@ def _started(local: Local, files: ManyFiles) -> Iterator[_Run]:
     written: list[Add] = []
     layout = local.layout.with_columns(files.ids)
     try:
-        # Two threads that decode small files wait for each other's Python most of the time, and cost
-        # half as much again. What waits for a store is another matter.
+        # Two threads that decode small files wait for each other's Python most of the time, and
+        # cost half as much again. What waits for a store is another matter.
         num_readers = 1 if local.snapshot.store.cheap_probes else 4 * _CORES
         with (
             ThreadPoolExecutor(num_readers, "lakebed-read") as reading,
