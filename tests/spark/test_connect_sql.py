@@ -89,3 +89,28 @@ def test_tables_are_opened_by_name(remote: Any) -> None:
         remote.sql("SELECT * FROM shop.nothing").collect()
     with pytest.raises(TableNotFoundError):
         remote.sql("SELECT * FROM delta.`/there/is/nothing`")
+
+
+def test_statements_change_tables_too(remote: Any, tmp_path: Path) -> None:
+    lakebed.write(tmp_path / "t", pa.table({"id": [1, 2], "p": ["a", "b"]}))
+    t, incoming = f"delta.`{tmp_path}/t`", tmp_path / "in"
+    incoming.mkdir()
+    (incoming / "some.json").write_text('{"id": 7, "p": "json"}\n')
+    assert rows(remote, f"INSERT INTO {t} VALUES ('3', 'c'), ('4', 'd')") == []
+    assert rows(remote, f"UPDATE {t} x SET x.p = upper(x.p) WHERE x.id > 2") == [(2,)]
+    delete = f"DELETE FROM {t} WHERE id IN (SELECT min(id) FROM {t})"
+    assert rows(remote, delete) == [(1,)]
+    merge = (
+        f"MERGE INTO {t} t USING (VALUES (2, 'new'), (9, 'more')) AS s(id, p) ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows(remote, merge) == [(2, 1, 0, 1)]
+    copy = f"COPY INTO {t} FROM '{incoming}' FILEFORMAT = JSON"
+    assert (rows(remote, copy), rows(remote, copy)) == ([(1, 1, 0)], [(0, 0, 0)])
+    remote.sql(f"ALTER TABLE {t} ADD COLUMN q INT AFTER id")
+    found = lakebed.open(tmp_path / "t").to_arrow().sort_by("id").to_pydict()
+    assert found["p"] == ["new", "C", "D", "json", "more"]
+    assert list(found) == ["id", "q", "p"]
+    assert remote.sql(f"DESCRIBE HISTORY {t} LIMIT 1").head()["operation"] == "ADD COLUMNS"
+    with pytest.raises(lakebed.errors.SqlError, match="did you mean p"):
+        remote.sql(f"UPDATE {t} SET pp = 1")

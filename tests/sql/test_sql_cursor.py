@@ -28,6 +28,18 @@ def test_an_unclosed_parenthesis_is_shown_where_it_opens() -> None:
     assert raised.value.position == 0
 
 
+def test_a_doubled_quote_is_one_and_strings_side_by_side_are_joined() -> None:
+    cases = {
+        "'it''s'": "it's",
+        '"a""b"': 'a"b',
+        "'a' 'b'": "ab",
+        "'a'\"b\"": "ab",
+        "r'a' 'b'": "ab",
+    }
+    for sql, text in cases.items():
+        assert Cursor(sql).string() == text
+
+
 def test_versions_and_times_are_read() -> None:
     assert Cursor("VERSION AS OF '3'").as_of().version == 3  # type: ignore[union-attr]
     found = Cursor("FOR SYSTEM_TIME AS OF current_date() - 1").as_of()

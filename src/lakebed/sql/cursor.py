@@ -127,12 +127,16 @@ class Cursor:
         return TableRef(("delta", self.string()), position)
 
     def string(self, what: str = "a string") -> str:
-        """Strings that stand side by side are one, as in Spark."""
+        """Strings that stand side by side are one, as in Spark; a quote may be doubled."""
         if self.token.kind is not Kind.STRING:
             raise self.error(f"expected {what} in quotes, found {self.token}")
-        text = self.next().text
+        last = self.next()
+        text = last.text
         while self.token.kind is Kind.STRING:
-            text += self.next().text
+            quote = self.sql[last.end - 1]
+            doubled = last.end == self.position and quote == self.sql[self.position]
+            last = self.next()
+            text += f"{quote}{last.text}" if doubled else last.text
         return text
 
     def integer(self, what: str = "a whole number") -> int:
