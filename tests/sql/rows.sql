@@ -63,7 +63,7 @@ UPDATE items SET price 1;
 -- error: SQL expected '=' after price
 
 DELETE FROM items WHERE nam = 'x';
--- error: SQL did you mean name
+-- error: SQL did you mean name or id or price?
 
 DELETE FROM items WHERE;
 -- error: SQL expected an expression

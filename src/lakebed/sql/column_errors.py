@@ -41,8 +41,9 @@ def pointing_at(context: SqlContext, parts: Sequence[Slice | None]) -> Iterator[
 
 def _hint(proposal: str) -> str | None:
     """Spark's suggestions, the nearest first."""
-    found = [".".join(_PART.findall(each)) for each in proposal.split(", ")][:3]
-    near = " or ".join(name for name in found if name)
+    found = [".".join(_PART.findall(each)) for each in proposal.split(", ")]
+    # Columns that changes of rows add are nothing that a user could mean.
+    near = " or ".join([name for name in found if name and "__lakebed" not in name][:3])
     return f"did you mean {near}?" if near else None
 
 
