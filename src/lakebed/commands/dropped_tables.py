@@ -28,6 +28,7 @@ from lakebed.spark.session_catalog import (
     drop_entry,
     managed_location,
     new_place,
+    takes_files_first,
 )
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.intervals import parse_interval
@@ -81,11 +82,15 @@ def undrop_table(session: SparkSession, parts: tuple[str, ...]) -> None:
         )
     if folder.exists() and any(folder.iterdir()):
         raise TableExistsError(f"{folder} is not empty", hint="move away what is there")
+    moved = found[-1][1]
+    names_first = entry is None and not takes_files_first(session)
+    if names_first:
+        _add_name(session, database, name, location, str(moved))
     if folder.exists():
         folder.rmdir()
-    found[-1][1].rename(folder)
-    if entry is None:
-        _add_name(session, database, name, location)
+    moved.rename(folder)
+    if entry is None and not names_first:
+        _add_name(session, database, name, location, location)
 
 
 def _drop_record(
@@ -140,8 +145,9 @@ def _dropped(trash: Path, name: str) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def _add_name(session: SparkSession, database: str, name: str, location: str) -> None:
-    snapshot = TableLog(open_location(session, location, {})[0]).snapshot()
+def _add_name(session: SparkSession, database: str, name: str, location: str, files: str) -> None:
+    """`files` is where the table is at the moment."""
+    snapshot = TableLog(open_location(session, files, {})[0]).snapshot()
     create_entry(
         session,
         NewEntry(

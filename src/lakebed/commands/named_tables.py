@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from lakebed.errors import InvalidArgumentError, TableExistsError
+from lakebed.errors import InvalidArgumentError, TableExistsError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry
@@ -107,11 +107,23 @@ def _name_first(place: Place, schema: StructType, make: Callable[[], Snapshot]) 
     entry = _new_entry(place, schema, ())
     create_entry(place.session, entry)
     try:
+        _check_location(place, entry)
         return make()
     except BaseException:
         made = TableEntry((entry.database, entry.name), "MANAGED", "delta", entry.location)
         drop_entry(place.session, made)
         raise
+
+
+def _check_location(place: Place, entry: NewEntry) -> None:
+    """The server decides where a managed table is; a table in another folder would be lost."""
+    found = catalog_of(place.session).find(entry.database, entry.name)
+    where = None if found is None else found.location
+    if where is None or _url(place.session, where) != place.log.store.url:
+        raise UnsupportedFeatureError(
+            f"the server puts {place.shown} at {where}, not at {place.location}",
+            hint="give the table a LOCATION",
+        )
 
 
 def _add_name(place: Place, made: Snapshot) -> None:

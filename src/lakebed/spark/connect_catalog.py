@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -43,7 +44,8 @@ class ConnectCatalog:
 
     def database_location(self, database: str) -> str:
         rows = self._run(f"DESCRIBE DATABASE {quoted(database)}")
-        return next(str(row[1]) for row in rows if row[0] == "Location")
+        # A URI, unlike the location of a table.
+        return unquote(next(str(row[1]) for row in rows if row[0] == "Location"))
 
     def find(self, database: str | None, name: str) -> TableEntry | None:
         if not _PLAIN.fullmatch(name) or not (database is None or self.has_database(database)):
