@@ -240,6 +240,10 @@ def test_parameters_are_values_and_never_sql(shop: SparkSession) -> None:
     assert rows(shop, "SELECT id FROM sqlq.orders WHERE p = :p", {"p": evil}) == []
     assert rows(shop, "SELECT count(*) FROM IDENTIFIER(:t)", {"t": "sqlq.orders"}) == [(4,)]
     assert rows(shop, "SELECT count(*) FROM IDENTIFIER('sqlq' || '.orders')") == [(4,)]
+    changes = "SELECT id FROM table_changes(:t, :n) WHERE p = :p"
+    assert rows(shop, changes, {"t": "sqlq.orders", "n": 1, "p": "a"}) == [(3,)]
+    query = "SELECT count(*) FROM sqlq.orders VERSION AS OF :v"
+    assert rows(shop, query, {"v": 0}) == [(2,)]
     with pytest.raises(SqlError, match=":p has no value"):
         shop.sql("SELECT * FROM sqlq.orders WHERE p = :p", {"q": 1})
     with pytest.raises(SqlError, match="2 parameters"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +14,7 @@ from lakebed.sql.parameters import Arguments, bind, with_names
 
 def delta_query(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:
     """What `spark.sql` gives; None if the text names no Delta table, and nothing is done."""
-    named = with_names(bind(text, args) if args and _IN_NAMES in text.lower() else text)
+    named = with_names(bind(text, args) if args and _BOUND_FIRST.search(text) else text)
     plan = find_in_text(session, named)
     if plan is not None and args:
         plan = find_in_text(session, with_names(bind(text, args)))
@@ -32,7 +33,8 @@ def delta_table(session: SparkSession, name: str, options: Mapping[str, str]) ->
     return None if plan is None else _opened(plan, name)
 
 
-_IN_NAMES = "identifier"
+_BOUND_FIRST = re.compile(r"\b(identifier|table_changes\w*|AS\s+OF)\b", re.IGNORECASE)
+"""Where a parameter may say which table it is, or which version."""
 
 
 def _opened(plan: SqlPlan, text: str) -> DataFrame:
