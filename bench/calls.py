@@ -62,7 +62,13 @@ def vacuum(spark: Any, path: Path) -> None:
     lakebed.DeltaTable.forPath(spark, str(path)).vacuum().collect()
 
 
-WORKS: dict[str, Work] = {work.__name__: work for work in (append, merge, delete, update, vacuum)}
+def zorder(spark: Any, path: Path) -> None:
+    lakebed.DeltaTable.forPath(spark, str(path)).optimize().executeZOrderBy("id", "price")
+
+
+WORKS: dict[str, Work] = {
+    work.__name__: work for work in (append, merge, delete, update, vacuum, zorder)
+}
 
 
 def main() -> None:

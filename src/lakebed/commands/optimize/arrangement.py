@@ -17,6 +17,7 @@ from lakebed.commands.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.row_target import RowTarget
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of
+from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.projection import quote
 from lakebed.spec.actions import Add
@@ -35,6 +36,7 @@ class Writer:
     snapshot: Snapshot
     max_file: int
 
+    @without_call_sites()
     def compact(self, bins: Sequence[Bin]) -> list[Add]:
         """Each bin becomes one file.
 
@@ -50,11 +52,13 @@ class Writer:
         f = functions_of(frame)
         return self._write(scan, frame.repartition(len(bins), f.col(scan.label)))
 
+    @without_call_sites()
     def gather(self, one: Bin) -> list[Add]:
         """One bin as one file, without a shuffle."""
         scan = RowScan(self.snapshot, self.target.plane, one.adds)
         return self._write(scan, scan.frame().coalesce(1))
 
+    @without_call_sites()
     def arrange(self, one: Bin, columns: Sequence[CurveColumn], kind: Kind) -> list[Add]:
         """A bin as files of about `max_file` bytes, its rows along a curve."""
         scan = RowScan(self.snapshot, self.target.plane, one.adds)
