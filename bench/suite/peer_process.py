@@ -57,6 +57,11 @@ class PeerProcess:
         self.about = answer
         return None
 
+    @property
+    def life(self) -> int | None:
+        """The process as it is now; none if it has ended and will be started again."""
+        return None if self._process is None else self._process.pid
+
     def ask(self, job: str, timeout: float = 300, **arguments: Any) -> dict[str, Any]:
         """What the peer answers: seconds and facts, or an error, also when it died of the job."""
         if self._process is None and (why := self.start()):

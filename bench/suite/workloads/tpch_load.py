@@ -33,21 +33,19 @@ def run(context: Context) -> None:
         is_first, is_last = number == 0, scale == sizes.scales[-1]
         source = generate(context.folder, scale)
         load = Case(LOAD, dict.fromkeys(_WRITERS, "load"), _into(source, scale), axis=AXIS, x=scale)
-        # The small load warms up for the large one.
+        # The small load warms up for the large one. All that follows needs what is loaded here.
         again = sizes.rounds if is_last and sizes.name == "full" else 1
         run_cases(
-            context, NAME, [load], rounds=again, warm_up=int(is_first), seconds=context.share(0.07)
+            context, NAME, [load], rounds=again, warm_up=int(is_first), seconds=context.share(0.2)
         )
-        if _open_tables(context, scale):
-            rounds = sizes.query_rounds if is_last else 1
-            run_cases(
-                context,
-                NAME,
-                _queries(scale),
-                rounds=rounds,
-                warm_up=int(is_first),
-                seconds=context.share(0.3 if is_last else 0.1),
-            )
+        run_cases(
+            context,
+            NAME,
+            _queries(context, scale),
+            rounds=sizes.query_rounds if is_last else 1,
+            warm_up=int(is_first),
+            seconds=context.share(0.3 if is_last else 0.1),
+        )
     total(context.results, NAME, [f"query {number}" for number in QUERIES], TOTAL)
     scale = sizes.scales[-1]
     scan = Case(SCAN, dict.fromkeys(_SCANNERS, "scan"), _table(context, scale, "lineitem"))
@@ -85,22 +83,25 @@ def _table(context: Context, scale: float, name: str) -> Any:
     return setup
 
 
-def _open_tables(context: Context, scale: float) -> bool:
-    """Gives the tables their names in each peer; who has none fails each query by itself."""
-    for name in _READERS:
-        if name in context.peers and context.left() > 0:
-            folder = tables_of(context, name, scale)
-            context.peers[name].ask("tables", folder=str(folder))
-    return context.left() > 0
+def _queries(context: Context, scale: float) -> list[Case]:
+    opened: dict[str, int | None] = {}
 
-
-def _queries(scale: float) -> list[Case]:
     def case(number: int) -> Case:
         @contextlib.contextmanager
-        def setup(peer: PeerProcess) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+        def setup(peer: PeerProcess) -> Iterator[dict[str, Any]]:
+            # Names of tables are lost with a process that had to be started again.
+            if peer.life is None or opened.get(peer.name) != peer.life:
+                _open_tables(context, peer, scale)
+                opened[peer.name] = peer.life
             yield {"number": number}
 
         jobs = dict.fromkeys(_READERS, "query")
         return Case(f"query {number}", jobs, setup, axis=AXIS, x=scale)
 
     return [case(number) for number in QUERIES]
+
+
+def _open_tables(context: Context, peer: PeerProcess, scale: float) -> None:
+    answer = peer.ask("tables", folder=str(tables_of(context, peer.name, scale)))
+    if "error" in answer:
+        raise RuntimeError(f"its tables cannot be opened: {answer['error']}")
