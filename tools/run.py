@@ -52,7 +52,7 @@ def test(arguments: list[str]) -> int:
     spark, rest = _choice_of_spark(arguments)
     if spark is not None:
         _require_java()
-        suite = pytest(rest or ["tests/spark", "tests/changes"])
+        suite = pytest(rest or ["tests/spark", "tests/changes", "tests/sql"])
         return report(run_checks(_environment(DEV, spark), (suite,)))
     if rest:
         return report(run_checks(_environment(DEV), (pytest(rest),)))

@@ -234,10 +234,15 @@ def _column(value: Any) -> str:
     """A column of a classic session as SQL; the JVM knows how it is written."""
     from pyspark.sql import SparkSession
 
+    from lakebed.spark.functions import is_connect
+
     session = SparkSession.getActiveSession()
-    if session is None or not hasattr(value, "_jc"):
+    if session is None or is_connect(value):
         raise InvalidArgumentError(
             "a Column can be a parameter in a classic session alone",
             hint="give the value itself",
         )
-    return str(session._jsparkSession.expression(value._jc).sql())
+    # Late: Spark Connect has no JVM at hand, and may have no py4j.
+    from lakebed.spark.internals.columns import column_sql
+
+    return column_sql(session, value)

@@ -28,6 +28,11 @@ def output_columns(output: JavaObject) -> list[tuple[int, str]]:
     return [(int(each.exprId().id()), str(each.name())) for each in found]
 
 
+def column_sql(session: SparkSession, column: Column) -> str:
+    """The column as SQL text."""
+    return str(session._jsparkSession.expression(column._jc).sql())
+
+
 def rewritten(session: SparkSession, column: Column, translate: Translate) -> Column:
     """The column with others in the place of references to DataFrames."""
     walk = _Walk(Jvm.of(session), translate)
