@@ -74,7 +74,7 @@ def test_a_managed_table_has_all_that_the_statement_says(sql: SparkSession, fold
     assert detail["properties"]["owner_team"] == "shop"
     assert detail["properties"]["delta.constraints.positive"] == "id > 0"
     fields = {field.name: field for field in table.schema.fields}
-    assert fields["at"].metadata["comment"] == 'when its "made"'
+    assert fields["at"].metadata["comment"] == 'when it\'s "made"'
     assert fields["day"].metadata["delta.generationExpression"] == "CAST(at AS DATE)"
     assert fields["id"].metadata["delta.identity.start"] == 10
     assert fields["state"].metadata["CURRENT_DEFAULT"] == "'new'"
