@@ -124,6 +124,9 @@ def test_a_query_makes_a_table_that_is_independent_of_its_source(
     assert [row.id for row in sql.sql("SELECT id FROM copy ORDER BY id").collect()] == [1, 2, 3]
     table = lakebed.open(str(home(folder, "copy")))
     assert table.version == 0
+    entry = table.history(1).to_pylist()[0]
+    assert entry["operation"] == "CREATE TABLE AS SELECT"
+    assert dict(entry["operationParameters"])["isManaged"] == "true"
     sql.sql("DROP TABLE copy")
 
 

@@ -17,6 +17,8 @@ from lakebed.commands.alter.generated_on_spark import check_generated
 from lakebed.commands.create import Mode, TableDefinition, create_table
 from lakebed.commands.frame_write import FrameWrite, default_properties, write_frame
 from lakebed.commands.named_modes import (
+    CREATE,
+    IF_NOT_EXISTS,
     OR_REPLACE,
     REPLACE,
     adopted,
@@ -176,10 +178,26 @@ def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> Non
         default_properties=_defaults(context.session, text.properties),
         description=text.comment,
         user_metadata=settings.get(USER_METADATA),
+        operation={
+            "name": _NAMES[statement.mode],
+            "isManaged": str(place.is_managed).lower(),
+            "description": text.comment,
+            "partitionBy": list(text.partition_by or ()),
+            "clusterBy": list(text.cluster_by or ()),
+            "properties": dict(text.properties),
+        },
     )
     write = FrameWrite(frame, place.location, options)
     schema = parse_schema(frame.schema.json())
     create_named(place, schema, lambda: write_frame(write, settings))
+
+
+_NAMES = {
+    REPLACE: "REPLACE TABLE AS SELECT",
+    OR_REPLACE: "CREATE OR REPLACE TABLE AS SELECT",
+    CREATE: "CREATE TABLE AS SELECT",
+    IF_NOT_EXISTS: "CREATE TABLE AS SELECT",
+}
 
 
 def _schema(context: SqlContext, statement: CreateTable) -> StructType:
