@@ -84,12 +84,16 @@ class ManyFiles:
             raise NotForArrowError(error.message) from error
 
     def read(self, adds: Iterable[Add], pool: ThreadPoolExecutor) -> Iterator[pa.Table]:
-        """All rows of files of one partition, in order; the next few files are read ahead."""
+        """All rows of files of one partition, in order; the next few files are read ahead.
+
+        The pool decodes, which is most of the work; the rest is for the thread of the caller.
+        """
         for chunk in _in_turn(pool, self._small, chunks(adds)):
             if isinstance(chunk, Add):
                 yield from self._large(chunk)
             else:
-                yield from chunk
+                for rows in chunk:
+                    yield self._fitted(rows)
 
     def _large(self, add: Add) -> Iterator[pa.Table]:
         row = {
@@ -109,15 +113,16 @@ class ManyFiles:
 
     # --- small files ---
 
-    def _small(self, adds: Sequence[Add]) -> list[pa.Table]:
-        found: list[pa.Table] = []
+    def _small(self, adds: Sequence[Add]) -> list[_Rows]:
+        """Those with the same columns together."""
+        found: list[_Rows] = []
         alike: list[_Rows] = []
         for rows in self._decoded(adds, self._bytes(adds)):
             if alike and not self._are_alike(alike[0], rows):
-                found.append(self._fitted(alike, adds[0]))
+                found.append(_joined(alike))
                 alike = []
             alike.append(rows)
-        return [*found, self._fitted(alike, adds[0])]
+        return [*found, _joined(alike)]
 
     def _decoded(self, adds: Sequence[Add], files: Sequence[bytes]) -> Iterator[_Rows]:
         last = adds[0]
@@ -147,11 +152,12 @@ class ManyFiles:
             raise
 
     def _rows(self, add: Add, data: bytes) -> _Rows:
-        file = _SmallFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
+        # The bytes are there: to ask for them ahead is work for nothing.
+        file = _SmallFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us", pre_buffer=False)
         if self._has_moments:
             self._check_footer(file.metadata)
         # Threads read different files; within such a small one they only get in the way.
-        table = file.read(use_threads=False)
+        table = file.reader.read_all(use_threads=False)
         if self.plan.table.mode == "id":
             table = table.replace_schema_metadata(None)
         kept = None
@@ -160,22 +166,19 @@ class ManyFiles:
             kept = deleted.keep_mask(table.num_rows)
         ids = ids_of_file(_numbers(table.num_rows), add) if self.ids else ()
         if kept is None:
-            return _Rows(table, ids)
-        return _Rows(table.filter(kept), tuple(each.filter(kept) for each in ids))
+            return _Rows(add, table, ids)
+        return _Rows(add, table.filter(kept), tuple(each.filter(kept) for each in ids))
 
-    def _fitted(self, alike: Sequence[_Rows], add: Add) -> pa.Table:
-        table = pa.concat_tables([each.table for each in alike])
-        if len(alike) > 1:
-            table = table.combine_chunks()
+    def _fitted(self, rows: _Rows) -> pa.Table:
+        add, table = rows.add, rows.table
         with _handing_over(), reading(self.snapshot.version, add.path):
             found = stored_fields(self.plan, table.schema)
             columns = [table.column(place) for place, _ in found]
             fields = [field for _, field in found]
-            rows = fit_columns(self.plan, fields, columns, add.partition_values, table.num_rows)
+            fitted = fit_columns(self.plan, fields, columns, add.partition_values, table.num_rows)
         if self.ids:
-            values = [pa.chunked_array(each) for each in zip(*(a.ids for a in alike), strict=True)]
-            rows = filled_row_ids(rows, values, self.ids)
-        return rows.select(self.names)
+            fitted = filled_row_ids(fitted, rows.ids, self.ids)
+        return fitted.select(self.names)
 
     @cached_property
     def _has_moments(self) -> bool:
@@ -215,10 +218,20 @@ class _SmallFile(pq.ParquetFile):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """`table` has the columns of a file, `ids` the ids and versions of its rows."""
+    """`table` has the columns of a file, `ids` the ids and versions of its rows. With those of
+    more files behind them, `add` is the first."""
 
+    add: Add
     table: pa.Table
-    ids: tuple[pa.Array, ...] = ()
+    ids: tuple[pa.Array | pa.ChunkedArray, ...] = ()
+
+
+def _joined(alike: Sequence[_Rows]) -> _Rows:
+    table = pa.concat_tables([each.table for each in alike])
+    if len(alike) > 1:
+        table = table.combine_chunks()
+    ids = zip(*(each.ids for each in alike), strict=True)
+    return _Rows(alike[0].add, table, tuple(pa.chunked_array(each) for each in ids))
 
 
 @contextmanager
@@ -235,11 +248,11 @@ def _handing_over() -> Iterator[None]:
 
 def _in_turn(
     pool: ThreadPoolExecutor,
-    read: Callable[[Sequence[Add]], list[pa.Table]],
+    read: Callable[[Sequence[Add]], list[_Rows]],
     found: Iterable[list[Add] | Add],
-) -> Iterator[list[pa.Table] | Add]:
+) -> Iterator[list[_Rows] | Add]:
     """Chunks of small files, read; a few are being read ahead."""
-    waiting: deque[Future[list[pa.Table]] | Add] = deque()
+    waiting: deque[Future[list[_Rows]] | Add] = deque()
     try:
         for chunk in found:
             waiting.append(chunk if isinstance(chunk, Add) else pool.submit(read, chunk))
@@ -253,7 +266,7 @@ def _in_turn(
                 each.cancel()
 
 
-def _result(waiting: Future[list[pa.Table]] | Add) -> list[pa.Table] | Add:
+def _result(waiting: Future[list[_Rows]] | Add) -> list[_Rows] | Add:
     return waiting if isinstance(waiting, Add) else waiting.result()
 
 
