@@ -55,6 +55,7 @@ REMOVE_SCHEMA = pa.schema(
     ]
 )
 
+_REQUIRED = ("path", "size", "modificationTime")
 _FLUSH = 16_384
 
 
@@ -98,21 +99,23 @@ def removes_to_table(removes: Sequence[Remove]) -> pa.Table:
 
 def adds_from_table(table: pa.Table) -> list[Add]:
     """Actions for a few files; columns that are absent count as null."""
+    # In the order of the schema, which is that of `Add`.
+    columns = [_values(table, name) for name in ADD_SCHEMA.names]
     return [
         Add(
-            path=row["path"],
-            partition_values=dict(row.get("partitionValues") or ()),
-            size=row["size"],
-            modification_time=row["modificationTime"],
-            data_change=bool(row.get("dataChange")),
-            stats=row.get("stats"),
-            tags=_mapping(row.get("tags")),
-            deletion_vector=_vector(row.get("deletionVector")),
-            base_row_id=row.get("baseRowId"),
-            default_row_commit_version=row.get("defaultRowCommitVersion"),
-            clustering_provider=row.get("clusteringProvider"),
+            path,
+            dict(values or ()),
+            size,
+            modified,
+            bool(changes),
+            stats,
+            _mapping(tags),
+            _vector(vector),
+            *rest,
         )
-        for row in table.to_pylist()
+        for path, values, size, modified, changes, stats, tags, vector, *rest in zip(
+            *columns, strict=True
+        )
     ]
 
 
@@ -169,6 +172,15 @@ def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
     if pa.types.is_map(kind):
         values = [None if value is None else list(value.items()) for value in values]
     return pa.array(values, type=kind)
+
+
+def _values(table: pa.Table, name: str) -> list[Any]:
+    absent = name not in table.column_names and name not in _REQUIRED
+    # Most tables have no values at all in most of the columns.
+    if absent or table.column(name).null_count == table.num_rows:
+        return [None] * table.num_rows
+    column: list[Any] = table.column(name).to_pylist()
+    return column
 
 
 def _mapping(entries: list[tuple[str, str | None]] | None) -> dict[str, str | None] | None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 from lakebed.expressions.tree import Expression
 from lakebed.log.keys import canonical_path
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Add
+from lakebed.spec.actions import Add, Remove
 
-Files: TypeAlias = "pa.Table | Iterable[Add] | Iterable[str]"
+Files: TypeAlias = "pa.Table | Iterable[Add] | Iterable[Remove] | Iterable[str]"
 MayMatch: TypeAlias = "Callable[[Snapshot, Sequence[Add], Expression], bool]"
 """Whether one of some files may have a row that satisfies a predicate, by a look into them."""
 

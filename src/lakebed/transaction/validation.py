@@ -7,6 +7,7 @@ table that they would go to, and again whenever another commit came first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,9 +53,7 @@ def check_actions(actions: Sequence[Action]) -> None:
     _unique(actions, Protocol, lambda _: None, "two protocol actions")
     _unique(actions, Txn, lambda txn: txn.app_id, "two txn actions for the application {}")
     _unique(actions, DomainMetadata, lambda d: d.domain, "two actions for the domain {}")
-    _unique(actions, Add, _path, "the file {} is added twice")
-    _unique(actions, Remove, _path, "the file {} is removed twice")
-    _check_added_and_removed(actions)
+    _check_files(actions)
     for action in actions:
         if isinstance(action, DomainMetadata):
             _check_domain(action)
@@ -206,33 +205,32 @@ def _check_domain(domain: DomainMetadata) -> None:
         )
 
 
-def _check_added_and_removed(actions: Sequence[Action]) -> None:
-    adds = {_key(action) for action in actions if isinstance(action, Add)}
-    both = [a.path for a in actions if isinstance(a, Remove) and _key(a) in adds]
-    if both:
-        raise InvalidCommitError(f"the same file is added and removed: {both[0]}")
+def _check_files(actions: Sequence[Action]) -> None:
+    adds = [action for action in actions if isinstance(action, Add)]
+    removes = [action for action in actions if isinstance(action, Remove)]
+    added, removed = paths_of(adds), paths_of(removes)
+    _once(added, "the file {} is added twice")
+    _once(removed, "the file {} is removed twice")
+    # The same path may come back with another deletion vector: that is another logical file.
+    keys = {(path, add.key[1]) for path, add in zip(added, adds, strict=True)}
+    for path, remove in zip(removed, removes, strict=True):
+        if (path, remove.key[1]) in keys:
+            raise InvalidCommitError(f"the same file is added and removed: {remove.path}")
 
 
 def _unique(
     actions: Iterable[Action], kind: type, key: Callable[[Any], Hashable], message: str
 ) -> None:
-    seen: set[Hashable] = set()
-    for action in actions:
-        if isinstance(action, kind):
-            name = key(action)
-            if name in seen:
-                raise InvalidCommitError(
-                    message.format(name), hint="a commit says each thing once; stage it once"
-                )
-            seen.add(name)
+    _once([key(action) for action in actions if isinstance(action, kind)], message)
 
 
-def _path(action: Add | Remove) -> str:
-    return paths_of([action.path])[0]
-
-
-def _key(action: Add | Remove) -> tuple[str, str | None]:
-    return _path(action), action.key[1]
+def _once(names: Sequence[Hashable], message: str) -> None:
+    if len(set(names)) == len(names):
+        return
+    twice = next(name for name, count in Counter(names).items() if count > 1)
+    raise InvalidCommitError(
+        message.format(twice), hint="a commit says each thing once; stage it once"
+    )
 
 
 def _need_feature(target: Target, feature: str, what: str) -> None:
