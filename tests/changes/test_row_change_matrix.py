@@ -149,6 +149,8 @@ def states(spark: SparkSession) -> list[Rows]:
         spark.createDataFrame(found[-1], COLUMNS).createOrReplaceTempView("before")
         found.append(rows(spark.sql(sql)))
         assert found[-1] != found[-2], sql
+    for view in ("source", "before"):
+        spark.catalog.dropTempView(view)
     return found
 
 

@@ -262,7 +262,8 @@ def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
     ]
     assert [done.returncode for done in runs] == [0, 0], runs[0].stderr
     python = ready_machine.root / ".venv-spark-4.1" / "bin" / "python"
-    assert f"pytest ['tests/spark', 'tests/changes'] Spark 4.1.2 workers {python}" in runs[0].stdout
+    suites = ["tests/spark", "tests/changes", "tests/sql"]
+    assert f"pytest {suites} Spark 4.1.2 workers {python}" in runs[0].stdout
     assert "pytest ['tests/a b', '-k', 'c'] Spark 4.1.2" in runs[1].stdout
     assert ready_machine.installs == 1
     assert not (ready_machine.root / ".venv").exists()

@@ -23,8 +23,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def remote(java: None, folder: Path) -> Iterator[SparkSession]:  # noqa: ARG001
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
     with running_connect_server() as address:
-        session = lakebed.session(remote=address)
+        # Not through the usual builder, which allows one kind of session in a process alone.
+        session = lakebed.enable(ConnectSession.builder.remote(address).getOrCreate())
         session.sql(f"CREATE DATABASE far LOCATION '{folder}/f ar'")
         session.sql("USE far")
         yield session
