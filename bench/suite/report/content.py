@@ -63,6 +63,7 @@ def _beginning(results: Results) -> list[Block]:
     )
     found = verdicts(results)
     missed = [each for each in found if not each.met]
+    absent = [each for each in results.series if each.peer == "lakebed" and each.error]
     blocks: list[Block] = [
         Paragraph(
             f"Made by `./run bench{_flag(about)}` on {about['date']} in "
@@ -74,7 +75,13 @@ def _beginning(results: Results) -> list[Block]:
         ),
         Paragraph(
             f"{len(found) - len(missed)} of {len(found)} comparisons with a target meet it."
-            + (" Those that do not:" if missed else "")
+            + (
+                f" **{len(absent)} measures have no figure in this run**: they failed, or its "
+                "time was over before them."
+                if absent
+                else ""
+            )
+            + (" Comparisons that do not:" if missed else "")
         ),
     ]
     if missed:
