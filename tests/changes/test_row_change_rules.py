@@ -591,7 +591,8 @@ def test_rows_that_change_under_a_command(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A function that lies about being deterministic: the counts differ, so nothing happens."""
-    table = make(spark, tmp_path / "t", "SELECT id FROM range(100)", **VECTORS)
+    # So many rows that the counts are hardly ever the same by chance.
+    table = make(spark, tmp_path / "t", "SELECT id FROM range(1000000)", **VECTORS)
     from lakebed.commands import update as module
 
     monkeypatch.setattr(module, "check_condition", lambda *_: None)

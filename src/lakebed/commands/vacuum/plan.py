@@ -71,6 +71,8 @@ class Plan:
     protected: Protected
     selection: Selection
     log_floor: int | None
+    recorded_lost: frozenset[int] = frozenset()
+    """What earlier runs wrote down as lost, where nobody looks which files are there."""
 
     @property
     def doomed(self) -> dict[str, ObjectMeta]:
@@ -86,7 +88,7 @@ class Plan:
 
     @property
     def readable_before(self) -> set[int]:
-        return set(self.history.versions) - self.unreadable_before
+        return set(self.history.versions) - self.unreadable_before - self.recorded_lost
 
     @property
     def rebuildable_after(self) -> set[int]:
@@ -146,7 +148,15 @@ def make_plan(log: TableLog, options: VacuumOptions, now_ms: int) -> Plan:
     protected = _protected(snapshot, history, places, floor, cut_off, set(pins.values()))
     selection = selecting(history, floor, protected)
     log_floor = _log_floor(snapshot, now_ms) if options.record else None
-    return Plan(snapshot, retention, cut_off, floor, pins, history, protected, selection, log_floor)
+    lost = _recorded_lost(log) if options.mode == "lite" else frozenset[int]()
+    return Plan(
+        snapshot, retention, cut_off, floor, pins, history, protected, selection, log_floor, lost
+    )
+
+
+def _recorded_lost(log: TableLog) -> frozenset[int]:
+    rows = log.history().select(["version", "readable"]).to_pylist()
+    return frozenset(row["version"] for row in rows if row["readable"] is False)
 
 
 def check_request(log: TableLog, options: VacuumOptions) -> tuple[Snapshot, Retention]:
