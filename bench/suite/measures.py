@@ -48,6 +48,8 @@ class Results:
     """The most memory of each process of each peer in each workload, in bytes."""
     problems: list[str] = field(default_factory=list)
     """What did not go as it should: answers that differ, workloads that failed."""
+    spent: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What each workload and each of its measures cost, warm-up and set-up too, in seconds."""
 
     def of(
         self,
@@ -79,6 +81,20 @@ class Results:
             found.setdefault((series.workload, series.measure), []).append(series)
         return found
 
+    def note_memory(self, workload: str, peer: str, peaks: Mapping[str, int]) -> None:
+        """The most so far, where a workload runs in several parts."""
+        for each in self.memory:
+            if (each["workload"], each["peer"]) == (workload, peer):
+                each.update({k: max(v, each.get(k, 0)) for k, v in peaks.items()})
+                return
+        self.memory.append({"workload": workload, "peer": peer, **peaks})
+
+    def note_spent(self, workload: str, measure: str, peer: str, seconds: float) -> None:
+        """The queries of TPC-H count as one."""
+        name = "queries" if measure.startswith("query ") else measure
+        of = self.spent.setdefault(f"{workload}, {name}", {})
+        of[peer] = round(of.get(peer, 0.0) + seconds, 1)
+
     def to_json(self) -> dict[str, Any]:
         content = asdict(self)
         for series in content["series"]:
@@ -97,6 +113,7 @@ class Results:
             [Series(**each) for each in content["series"]],
             list(content["memory"]),
             list(content["problems"]),
+            dict(content.get("spent", {})),
         )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,10 @@ class Case:
     """How many things the job does: times are those of one."""
     check: Check | None = None
     """Facts about what the job left behind, which must be the same for all peers."""
+    once: Collection[str] = ()
+    """Peers that do it in the first round alone, without a warm-up: more would take too long."""
+    settled: bool = True
+    """Whether peers tidy up their memory before; it takes a part of a second."""
 
 
 @dataclass
@@ -42,14 +49,26 @@ class Context:
     folder: Path
     deadline: float
     """When the whole run must end, on the clock of `time.monotonic`."""
+    budget: float = 60
+    """Seconds for the workload that runs now; see `begin`."""
+    limit: float = math.inf
+    """When it must end, so that something is left for those that follow."""
     facts: dict[tuple[str, str, float | None], dict[str, list[Any]]] = field(default_factory=dict)
 
     def left(self) -> float:
         return self.deadline - time.monotonic()
 
+    def begin(self, part: float) -> None:
+        """A workload begins, which may take this part of the time that is left."""
+        self.budget = part * max(self.left(), 0)
+        self.limit = time.monotonic() + 1.3 * self.budget
+
     def share(self, part: float) -> float:
-        """Seconds: a part of the time of the whole run."""
-        return part * self.sizes.minutes * 60
+        """Seconds: a part of the time of the workload."""
+        return part * self.budget
+
+    def is_over(self) -> bool:
+        return time.monotonic() > min(self.deadline, self.limit)
 
 
 def run_cases(
@@ -63,22 +82,41 @@ def run_cases(
 ) -> None:
     """Each case by each peer in each round, within about so many seconds.
 
-    Warm-up gets a third of them at most. When they are used up no further round begins; the first
-    one goes on for half as long again, and what has not come by then is told as such.
+    Warm-up gets a third of them at most, and all peers warm up at once, since nothing is measured.
+    When the seconds are used up no further round begins; the first one goes on for half as long
+    again, and what has not come by then is told as such.
     """
     start = time.monotonic()
-    for round_ in range(-warm_up, rounds):
-        limit = seconds / 3 if round_ < 0 else seconds * (1.5 if round_ == 0 else 1)
+    for _ in range(warm_up):
+        used = time.monotonic() - start
+        _say(f"{workload}: warm-up, {used:.0f} s")
+        for case in cases:
+            if time.monotonic() - start <= seconds / 3:
+                _warm_up(context, workload, case)
+    for round_ in range(rounds):
+        limit = seconds * (1.5 if round_ == 0 else 1)
         used = time.monotonic() - start
         if round_ > 0 and used > limit:
             _say(f"{workload}: {round_} of {rounds} rounds in {used:.0f} s")
             return
-        _say(f"{workload}: {'warm-up' if round_ < 0 else f'round {round_ + 1}'}, {used:.0f} s")
+        _say(f"{workload}: round {round_ + 1}, {used:.0f} s")
         for case in cases:
             for name in _order(list(case.jobs), round_):
-                is_late = time.monotonic() - start > limit and round_ <= 0
-                if name in context.peers:
+                is_late = time.monotonic() - start > limit and round_ == 0
+                if name in context.peers and not (round_ and name in case.once):
                     _run_once(context, workload, case, name, round_, is_late=is_late)
+
+
+def _warm_up(context: Context, workload: str, case: Case) -> None:
+    names = [name for name in case.jobs if name in context.peers and name not in case.once]
+    if not names:
+        return
+    for name in names:
+        # One after the other: series are made when they are first asked for.
+        context.results.of(workload, case.measure, name, axis=case.axis, x=case.x)
+    with ThreadPoolExecutor(len(names)) as pool:
+        run = functools.partial(_run_once, context, workload, case, round_=-1, is_late=False)
+        list(pool.map(run, names))
 
 
 def _order(names: list[str], round_: int) -> list[str]:
@@ -93,20 +131,22 @@ def _run_once(
     series = context.results.of(workload, case.measure, name, axis=case.axis, x=case.x)
     if series.error is not None:
         return
-    if is_late or context.left() <= 0:
+    if is_late or context.is_over():
         if round_ >= 0 and not series.samples:
             series.error = "the time for it was over"
         return
     peer = context.peers[name]
+    began = time.monotonic()
     try:
         with case.setup(peer) as arguments:
             timeout = min(context.sizes.job_seconds, max(context.left(), 5))
-            answer = peer.ask(case.jobs[name], timeout, **arguments)
+            answer = peer.ask(case.jobs[name], timeout, settle=case.settled, **arguments)
             if "error" not in answer and round_ == 0:
                 facts = case.check(peer, arguments) if case.check else answer["facts"]
-                _note_facts(context, series.key, name, facts)
+                note_facts(context, series.key, name, facts)
     except Exception as error:  # noqa: BLE001  a setup that fails is told, and the run goes on
         answer = {"error": f"setup: {type(error).__name__}: {error}"[:300]}
+    context.results.note_spent(workload, case.measure, name, time.monotonic() - began)
     if "error" in answer:
         # What was measured before still counts.
         series.error = answer["error"]
@@ -115,7 +155,7 @@ def _run_once(
         series.samples.append(answer["seconds"] / case.per)
 
 
-def _note_facts(
+def note_facts(
     context: Context, key: tuple[str, str, float | None], name: str, facts: list[Any] | None
 ) -> None:
     """All peers must find the same; the first one that told is what others are compared with."""

@@ -13,6 +13,8 @@ class Sizes:
     scales: tuple[float, ...]
     """Scale factors of TPC-H, growing; the last one counts."""
     query_rounds: int
+    loads: int
+    """How often the last scale is loaded."""
     rounds: int
     warm_up: int
     merge_rows: tuple[int, ...]
@@ -34,6 +36,7 @@ TINY = Sizes(
     minutes=15,
     scales=(0.01,),
     query_rounds=1,
+    loads=1,
     rounds=1,
     warm_up=1,
     merge_rows=(5_000, 20_000),
@@ -52,13 +55,14 @@ QUICK = Sizes(
     name="quick",
     minutes=18,
     scales=(0.1, 1),
-    query_rounds=2,
-    rounds=3,
-    warm_up=2,
+    query_rounds=1,
+    loads=1,
+    rounds=2,
+    warm_up=1,
     merge_rows=(250_000, 1_000_000, 4_000_000),
-    merge_fractions=(0.0001, 0.001, 0.01, 0.1, 0.5),
+    merge_fractions=(0.0001, 0.01, 0.5),
     log_lengths=(10, 100, 1_000),
-    appends=5,
+    appends=4,
     writers=(1, 8),
     file_counts=(1_000, 10_000, 100_000),
     vector_rows=2_000_000,
@@ -69,11 +73,12 @@ QUICK = Sizes(
 )
 FULL = Sizes(
     name="full",
-    minutes=150,
+    minutes=90,
     scales=(0.1, 0.3, 1),
-    query_rounds=5,
-    rounds=7,
-    warm_up=3,
+    query_rounds=3,
+    loads=3,
+    rounds=4,
+    warm_up=2,
     merge_rows=(1_000_000, 4_000_000, 16_000_000),
     merge_fractions=(0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5),
     log_lengths=(10, 100, 1_000, 10_000),

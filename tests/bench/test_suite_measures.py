@@ -83,6 +83,13 @@ def test_results_survive_their_json() -> None:
     assert Results.from_json(results.to_json()) == results
 
 
+def test_memory_is_the_most_of_all_parts_of_a_workload() -> None:
+    results = Results()
+    results.note_memory("w", "lakebed", {"python": 5, "jvm": 7})
+    results.note_memory("w", "lakebed", {"python": 9, "jvm": 3})
+    assert results.memory == [{"workload": "w", "peer": "lakebed", "python": 9, "jvm": 7}]
+
+
 def test_figures_name_no_paths_of_the_machine() -> None:
     results = Results({"skipped": {"polars": "no /home/somebody/.venv/bin/python"}})
     results.of("w", "m", "duckdb").error = "cannot read file:/tmp/tmp1234/part-0.parquet: gone"

@@ -46,7 +46,9 @@ def results() -> Results:
             series.samples = [seconds, seconds * 1.1]
     results.of(files, many_files.ARROW_LIST, "lakebed", axis="files", x=1_000).samples = [0.03]
     results.of(files, many_files.ARROW_LIST, "deltalake", axis="files", x=1_000).samples = [0.01]
-    results.of(small_commits.NAME, small_commits.APPEND, "lakebed").error = "it | broke"
+    for count in (10, 100):
+        failed = results.of(small_commits.NAME, small_commits.APPEND, "lakebed", axis="c", x=count)
+        failed.error = "it | broke"
     results.memory.append({"workload": files, "peer": "lakebed", "python": 5e6, "jvm": 7e6})
     results.problems.append("answers differ")
     return results
@@ -92,6 +94,12 @@ def test_the_page_has_the_date_the_versions_and_the_exponents(pages: tuple[str, 
     assert "delta-spark 4.4.0" in markdown
     row = next(line for line in markdown.splitlines() if "files: 1000 to 10000" in line)
     assert [cell.strip() for cell in row.split("|")[3:5]] == ["0.00", "1.00"]
+
+
+def test_work_without_figures_has_no_growth(pages: tuple[str, str]) -> None:
+    growth = pages[0][pages[0].index("## Growth") : pages[0].index("## Memory")]
+    assert many_files.LIST in growth
+    assert small_commits.APPEND not in growth
 
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(pages: tuple[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,8 +56,44 @@ def test_peers_take_turns_and_the_warm_up_does_not_count(tmp_path: Path) -> None
     run_cases(context, "w", [CASE], rounds=2, warm_up=1, seconds=60)
     rounds = [asked[start : start + 3] for start in (0, 3, 6)]
     assert all(sorted(each) == ["duckdb", "lakebed", "polars"] for each in rounds)
-    assert len({each[0] for each in rounds}) == 3
+    assert rounds[1][0] != rounds[2][0]
     assert context.results.of("w", "m", "lakebed").samples == [0.5, 0.5]
+
+
+def test_peers_warm_up_at_once_and_in_their_threads_nothing_is_lost(tmp_path: Path) -> None:
+    together = threading.Barrier(2, timeout=10)
+
+    @contextlib.contextmanager
+    def meeting(_: Any) -> Iterator[dict[str, Any]]:
+        together.wait()
+        yield {}
+
+    case = Case("m", {"lakebed": "j", "duckdb": "j"}, meeting)
+    context = context_of(tmp_path, [], lakebed=fine(), duckdb={"error": "no such table"})
+    run_cases(context, "w", [case], rounds=0, warm_up=1, seconds=60)
+    assert context.results.of("w", "m", "lakebed").error is None
+    assert context.results.of("w", "m", "duckdb").error == "no such table"
+
+
+def test_a_peer_that_takes_long_does_a_case_once(tmp_path: Path) -> None:
+    asked: list[str] = []
+    context = context_of(tmp_path, asked, lakebed=fine(), duckdb=fine())
+    case = Case("m", {"lakebed": "j", "duckdb": "j"}, nothing, once={"duckdb"})
+    run_cases(context, "w", [case], rounds=2, warm_up=1, seconds=60)
+    assert (asked.count("lakebed"), asked.count("duckdb")) == (3, 1)
+
+
+def test_a_workload_ends_so_that_those_after_it_get_their_part(tmp_path: Path) -> None:
+    context = context_of(tmp_path, [], lakebed=fine())
+    context.begin(0.25)
+    assert context.share(1) == pytest.approx(15, abs=1)
+    assert not context.is_over()
+    context.limit = time.monotonic() - 1
+    run_cases(context, "w", [CASE], rounds=1, warm_up=0, seconds=60)
+    assert context.results.of("w", "m", "lakebed").error == "the time for it was over"
+    context.begin(1)
+    assert context.share(1) == pytest.approx(60, abs=1)
+    assert not context.is_over()
 
 
 def test_a_peer_that_is_not_there_is_left_out(tmp_path: Path) -> None:

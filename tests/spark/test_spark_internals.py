@@ -23,14 +23,15 @@ from scan_facts import load
 
 import lakebed
 from gauges import gateway_commands
-from lakebed.spark.file_index import DeltaFileIndex
 from lakebed.spark.file_status import encode_groups
 from lakebed.spark.internals import calls
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
+from lakebed.spark.internals.delta_files import DeltaFiles
 from lakebed.spark.internals.jvm import FILE_INDEX, ROW_INDEX, Jvm
 from lakebed.spark.internals.plans import equal_keys, is_deterministic, is_stable
+from lakebed.spark.internals.rules import DELTA_FILES, compiled
 
 LONG_COLUMN = (
     '{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}'
@@ -57,7 +58,7 @@ def static(jvm: Jvm, name: str) -> Any:
 
 
 def test_callback_server_is_started(jvm: Jvm) -> None:
-    """Breaks: all reads; Spark could not ask a Python file index for files."""
+    """Breaks: all reads; the file index could not ask Python for files."""
     jvm.start_callbacks()
     assert jvm._gateway._callback_server is not None
     assert jvm._gateway.python_parameters.propagate_java_exceptions
@@ -114,7 +115,8 @@ def test_a_file_index_has_the_methods_that_spark_calls(jvm: Jvm) -> None:
         if not each.isDefault() and "$" not in each.getName()
     }
     assert {"listFiles", "rootPaths", "sizeInBytes", "partitionSchema"} <= abstract
-    assert {name for name in abstract if not hasattr(DeltaFileIndex, name)} == set()
+    made = compiled(jvm.session, DELTA_FILES).getClass().getDeclaredMethods()
+    assert abstract - {str(each.getName()) for each in made} == set()
 
 
 def test_a_relation_reads_the_files_of_a_python_index(spark: SparkSession, path: Path) -> None:
@@ -186,7 +188,7 @@ def test_file_statuses_are_read_from_bytes(jvm: Jvm) -> None:
     """Breaks: all reads; Hadoop would write FileStatus in other bytes."""
     names = ["file:///t/a b%20ü", "s3a://b/c", "file:///d"]
     encoded = encode_groups([2, 1], names, [5, 2**40, 0], [1_700_000_000_000, 0, 1])
-    groups = jvm.file_statuses(encoded)
+    groups = DeltaFiles(jvm).statuses(encoded)
     assert [len(group) for group in groups] == [2, 1]
     first, second = groups[0]
     assert str(first.getPath().toString()) == "file:/t/a b%20ü"
@@ -196,16 +198,13 @@ def test_file_statuses_are_read_from_bytes(jvm: Jvm) -> None:
 
 
 def test_rows_and_statuses_are_paired_in_the_jvm(jvm: Jvm) -> None:
-    """Breaks: all reads; PartitionDirectory.apply or Java's method handles."""
+    """Breaks: all reads of partitioned tables; PartitionDirectory.apply takes other arguments."""
     rows = jvm.rows(pa.table({"a": [1, 2]}), LONG_COLUMN)
-    statuses = jvm.file_statuses(
-        encode_groups([1, 2], ["f:///a", "f:///b", "f:///c"], [1] * 3, [1] * 3)
-    )
-    paired = jvm.directories(rows, statuses, 2)
+    encoded = encode_groups([1, 2], ["f:///a", "f:///b", "f:///c"], [1] * 3, [1] * 3)
+    paired = DeltaFiles(jvm).directories(rows, encoded)
     assert paired.length() == 2
     assert paired.apply(1).values().getLong(0) == 2
     assert paired.apply(1).files().length() == 2
-    assert jvm.no_directories().length() == 0
 
 
 # --- expressions ---------------------------------------------------------------------------------
@@ -303,9 +302,9 @@ def test_plans_inside_of_filters_are_seen(jvm: Jvm, spark: SparkSession, path: P
     load(spark, path).createOrReplaceTempView("inner_plan")
     frame = load(spark, path).where("n > (SELECT min(n) FROM inner_plan)")
     condition = frame._jdf.queryExecution().optimizedPlan().condition()
-    assert jvm.holds_plan(jvm.seq([condition]))
+    assert DeltaFiles(jvm).holds_plan(jvm.seq([condition]))
     (scan,) = jvm.scans(load(spark, path).where("n > 3"))
-    assert not jvm.holds_plan(scan._node.dataFilters())
+    assert not DeltaFiles(jvm).holds_plan(scan._node.dataFilters())
 
 
 def test_statements_are_seen_before_spark_runs_them(

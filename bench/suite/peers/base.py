@@ -57,7 +57,8 @@ def _next_request() -> str:
 
 def _done(peer: Peer, request: dict[str, Any]) -> dict[str, Any]:
     job = getattr(peer, request.pop("do"))
-    peer.settle()
+    if request.pop("settle", True):
+        peer.settle()
     start = time.perf_counter()
     try:
         after = job(**request)

@@ -194,6 +194,8 @@ def _growth(results: Results) -> list[Block]:
         if len(sizes) < 2:
             continue
         cells = [_exponent([s for s in each if s.peer == peer]) for peer in peers]
+        if not any(cells):
+            continue
         rows.append([measure, f"{each[0].axis}: {sizes[0]:g} to {sizes[-1]:g}", *cells])
     if not rows:
         return []

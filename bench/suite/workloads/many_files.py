@@ -47,7 +47,7 @@ def run(context: Context) -> None:
             jobs = dict.fromkeys(peers, job)
             setup = _place(table, more, job if is_known else None)
             cases.append(Case(measure, jobs, setup, "files", count))
-    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=context.share(0.1))
+    run_cases(context, NAME, cases, rounds=sizes.rounds + 1, warm_up=1, seconds=context.share(0.8))
 
 
 def _log(folder: Path, count: int) -> Path:

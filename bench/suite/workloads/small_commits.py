@@ -39,9 +39,9 @@ def run(context: Context) -> None:
         context,
         NAME,
         cases,
-        rounds=sizes.rounds + 2,
+        rounds=sizes.rounds + 1,
         warm_up=sizes.warm_up,
-        seconds=context.share(0.05),
+        seconds=context.share(0.6),
     )
     table, cases = tables[sizes.log_lengths[0]], []
     for count in sizes.writers:
@@ -51,7 +51,7 @@ def run(context: Context) -> None:
         arrow = dict.fromkeys(_WITHOUT, "arrow_append_by")
         cases.append(_case(WRITERS, spark, table, more, "writers", count, commits))
         cases.append(_case(ARROW_WRITERS, arrow, table, more, "writers", count, commits))
-    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=context.share(0.04))
+    run_cases(context, NAME, cases, rounds=sizes.rounds, warm_up=1, seconds=context.share(0.4))
 
 
 def _case(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -62,8 +63,14 @@ from lakebed.spec.schema import (
 class Filter:
     """One of Spark's filters, as Spark writes it and as Lakebed understands it."""
 
-    source: JavaObject
+    fetch: Callable[[], JavaObject]
+    text: str
     expression: Expression
+
+    @cached_property
+    def source(self) -> JavaObject:
+        """Spark's own object, which few filters are asked for: it takes a call."""
+        return self.fetch()
 
     @property
     def sql(self) -> str:
@@ -78,10 +85,13 @@ class FilterReader:
         self._columns = {stored_name(field, mode).lower(): field for field in schema.fields}
         self._mode = mode
 
-    def read(self, source: JavaObject, text: str | None = None) -> Filter:
-        """`text` is the JSON of the filter, if it is at hand."""
-        nodes = orjson.loads(self._jvm.to_json(source) if text is None else text)
-        return Filter(source, self._expression(_Tree(self._jvm, source, nodes).root))
+    def read(self, source: JavaObject) -> Filter:
+        return self.read_text(self._jvm.to_json(source), lambda: source)
+
+    def read_text(self, text: str, fetch: Callable[[], JavaObject]) -> Filter:
+        """The filter of this JSON; `fetch` gets its object, should something lack in the text."""
+        tree = _Tree(self._jvm, fetch, orjson.loads(text))
+        return Filter(fetch, text, self._expression(tree.root))
 
     # --- nodes ---
 
@@ -284,13 +294,15 @@ class _Node:
             return None
 
     def source(self) -> JavaObject:
-        return self._tree.jvm.descend(self._tree.source, self.steps)
+        return self._tree.jvm.descend(self._tree.fetch(), self.steps)
 
 
 class _Tree:
-    def __init__(self, jvm: Jvm, source: JavaObject, nodes: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, jvm: Jvm, fetch: Callable[[], JavaObject], nodes: list[dict[str, Any]]
+    ) -> None:
         self.jvm = jvm
-        self.source = source
+        self.fetch = fetch
         self._left = iter(nodes)
         self.root = self.take(())
 

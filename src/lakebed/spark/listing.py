@@ -148,8 +148,21 @@ class Listing:
 
     def uris(self, places: pa.Int64Array) -> list[str]:
         """Hadoop's names of files: URIs whose characters are not escaped."""
-        paths = self.files.column("path").take(places).to_pylist()
-        return [self._uri(path) for path in paths]
+        paths = self.files.column("path").take(places)
+        if self._are_simple:
+            uris: list[str] = pc.binary_join_element_wise(f"{self.root}/", paths, "").to_pylist()
+            return uris
+        return [self._uri(path) for path in paths.to_pylist()]
+
+    @cached_property
+    def _are_simple(self) -> bool:
+        """Whether all files are in the folder of the table, under names without escapes."""
+        paths = self.files.column("path")
+        odd = (
+            pc.starts_with(paths, "/"),
+            *(pc.match_substring(paths, each) for each in ("%", ":")),
+        )
+        return not any(pc.any(each).as_py() for each in odd)
 
     def _uri(self, path: str) -> str:
         if not is_absolute(path):

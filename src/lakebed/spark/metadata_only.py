@@ -6,6 +6,7 @@ is missing, cut, rounded or of rows that may be deleted, there is none, and Spar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -27,9 +28,8 @@ class Ask:
     column: str
 
     @staticmethod
-    def read(request: str) -> list[Ask]:
-        """As the rule in `MetadataOnly.java` writes them."""
-        parts = request.split("\0")
+    def of(parts: Sequence[str]) -> list[Ask]:
+        """As the rule in `MetadataOnly.java` writes them: kinds and columns by turns."""
         return [Ask(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
 
 

@@ -66,7 +66,9 @@ def scan(
 def _relation(
     jvm: Jvm, index: DeltaFileIndex, stored: StructType, options: Mapping[str, str]
 ) -> DataFrame:
-    return jvm.relation(index, type_json(stored), type_json(index.partition_schema), options)
+    return jvm.relation(
+        index.to_java(), type_json(stored), type_json(index.partition_schema), options
+    )
 
 
 def _is_kept(jvm: Jvm, vectors: VectorColumn, bitmaps: Bitmaps) -> Column:

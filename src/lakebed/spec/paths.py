@@ -44,6 +44,11 @@ def encode_path(path: str) -> str:
     return "".join(map(_encode_character, path))
 
 
+def is_plain(text: str) -> bool:
+    """Whether `encode_path` would leave it as it is; made for texts of millions of characters."""
+    return not text.encode("utf-8", "replace").translate(None, _PLAIN_BYTES)
+
+
 def decode_path(text: str) -> str:
     """The path of the file that the log calls `text`. Absolute URIs: see `split_absolute`."""
     if "%" not in text:
@@ -156,6 +161,7 @@ def random_prefix(length: int) -> str:
 _ALPHANUMERIC = string.ascii_letters + string.digits
 _URI_PATH = frozenset(_ALPHANUMERIC + "-_.!~*'()" + ":@&=+$,;/")
 _PLAIN = re.compile(r"[A-Za-z0-9\-_.!~*'():@&=+$,;/]*")
+_PLAIN_BYTES = f"{string.ascii_letters}{string.digits}-_.!~*'():@&=+$,;/".encode()
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HIVE_SPECIAL = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")

@@ -104,9 +104,6 @@ class Jvm:
     def path(self, text: str) -> JavaObject:
         return self._class("org.apache.hadoop.fs.Path")(text)
 
-    def paths(self, texts: Sequence[str]) -> JavaObject:
-        return self.seq([self.path(text) for text in texts])
-
     def seq(self, values: Sequence[Any]) -> JavaObject:
         return self._class("org.apache.spark.api.python.PythonUtils").toSeq(list(values))
 
@@ -127,12 +124,12 @@ class Jvm:
 
     def relation(
         self,
-        index: object,
+        index: JavaObject,
         data_schema: str,
         partition_schema: str,
         options: Mapping[str, str],
     ) -> DataFrame:
-        """A DataFrame over Spark's own Parquet reader, with files from a Python `FileIndex`."""
+        """A DataFrame over Spark's own Parquet reader, with files from a `FileIndex`."""
         relation = self._class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")(
             index,
             self.data_type(partition_schema),
@@ -180,41 +177,11 @@ class Jvm:
         rows[0] = self._row_class.empty()
         return rows
 
-    def file_statuses(self, encoded: bytes) -> JavaObject:
-        """A `FileStatus[][]` from its Hadoop serialisation; see `file_status.encode_groups`."""
-        groups = self._class("org.apache.hadoop.io.TwoDArrayWritable")(
-            self._named("org.apache.hadoop.fs.FileStatus")
-        )
-        stream = self._class("java.io.ByteArrayInputStream")(encoded)
-        groups.readFields(self._class("java.io.DataInputStream")(stream))
-        return groups.toArray()
-
-    def directories(self, rows: JavaObject, statuses: JavaObject, count: int) -> JavaObject:
-        """A `Seq[PartitionDirectory]`: the i-th row with the i-th files, paired inside the JVM."""
-        getters = self._handles(
-            self._element_getter(_ROW_ARRAY).bindTo(rows),
-            self._element_getter(_STATUS_MATRIX).bindTo(statuses),
-        )
-        pair = self._method_handles.filterArguments(self._new_directory, 0, getters)
-        of_index = self._method_handles.permuteArguments(
-            pair, self._of_int(_DIRECTORY), self._gateway.new_array(self._context._jvm.int, 2)
-        )
-        function = self._as_interface("java.util.function.IntFunction", of_index)
-        return self._wrapped(self._indexes(count).mapToObj(function).toArray())
-
-    def no_directories(self) -> JavaObject:
-        return self.seq([])
-
     # --- expressions ---
 
     def expressions(self, expressions: JavaObject) -> list[JavaObject]:
         """The elements of a Scala sequence of Catalyst expressions."""
         return [expressions.apply(i) for i in range(expressions.length())]
-
-    def holds_plan(self, expressions: JavaObject) -> bool:
-        """Whether some expression of the sequence has a value that another plan gives."""
-        text = str(expressions.toString()).lower()
-        return "subquery" in text or "dynamicpruning" in text
 
     def to_json(self, expression: JavaObject) -> str:
         """The whole tree as a list, parents first; `num-children` says how it hangs together."""
@@ -372,14 +339,6 @@ class Jvm:
         return self._method_handles.publicLookup()
 
     @cached_property
-    def _new_directory(self) -> JavaObject:
-        directory = self._named(_DIRECTORY)
-        more = self._gateway.new_array(self._java.Class, 1)
-        more[0] = self._named(_STATUS_ARRAY)
-        signature = self._method_types.methodType(directory, self._named(_ROW), more)
-        return self._lookup.findStatic(directory, "apply", signature)
-
-    @cached_property
     def _arrow(self) -> JavaObject:
         return getattr(
             self._class("org.apache.spark.sql.execution.arrow.ArrowConverters$"), "MODULE$"
@@ -402,10 +361,6 @@ class Jvm:
     def _method_types(self) -> Any:
         return self._class("java.lang.invoke.MethodType")
 
-    def _of_int(self, result: str) -> JavaObject:
-        integer = self._class("java.lang.Integer").TYPE
-        return self._method_types.methodType(self._named(result), integer)
-
     def _element_getter(self, array: str) -> JavaObject:
         if array not in self._getters:
             self._getters[array] = self._method_handles.arrayElementGetter(self._named(array))
@@ -423,9 +378,6 @@ class Jvm:
 
     def _indexes(self, count: int) -> JavaObject:
         return self._class("java.util.stream.IntStream").range(0, count)
-
-    def _wrapped(self, array: JavaObject) -> JavaObject:
-        return self._class("scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
 
 
 class ScanNode:
@@ -572,8 +524,5 @@ def causes(error: JavaObject) -> list[JavaObject]:
 _TRANSPARENT = ("ProjectExec", "ColumnarToRowExec", "InputAdapter", "WholeStageCodegenExec")
 """Nodes between a scan and a filter of its rows."""
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
-_DIRECTORY = "org.apache.spark.sql.execution.datasources.PartitionDirectory"
 _ROW = "org.apache.spark.sql.catalyst.InternalRow"
 _ROW_ARRAY = f"[L{_ROW};"
-_STATUS_ARRAY = "[Lorg.apache.hadoop.fs.FileStatus;"
-_STATUS_MATRIX = "[[Lorg.apache.hadoop.fs.FileStatus;"

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.rules import DELTA_FILES
 
 JavaObject = Any
 
@@ -40,8 +41,8 @@ def _is_fixed(leaf: JavaObject) -> bool:
     if kind == "LogicalRelation":
         relation = leaf.relation()
         is_file = relation.getClass().getSimpleName() == "HadoopFsRelation"
-        # The only file index that is a proxy of Python is that of a pinned version.
-        return is_file and "Proxy" in relation.location().getClass().getSimpleName()
+        # Lakebed's file index is that of a pinned version.
+        return is_file and relation.location().getClass().getSimpleName() == DELTA_FILES
     return kind in ("LocalRelation", "Range", "OneRowRelation")
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 METADATA_ONLY = "MetadataOnly"
 KEPT_ROWS = "KeptRows"
+DELTA_FILES = "DeltaFiles"
 """Java classes in the files of the same name."""
 
 
