@@ -181,6 +181,22 @@ def test_pins_stay_with_the_source_and_clustering_goes_along(source: Path, targe
     assert clone.detail()["clusteringColumns"].to_pylist() == [["id"]]
 
 
+def test_a_partitioned_source_over_a_clustered_table_is_not_clustered(
+    source: Path, target: Path
+) -> None:
+    lakebed.write(source, numbers(0, 10), partition_by="day")
+    lakebed.write(target, numbers(20, 30), cluster_by="id")
+    clone = lakebed.open(source).clone(target, replace=True)
+    assert "clustering" not in clone.detail()["tableFeatures"].to_pylist()[0]
+    assert clone.partition_columns == ("day",)
+    assert clone.detail()["clusteringColumns"].to_pylist() == [[]]
+    assert ids(target) == ids_by_duckdb(target) == list(range(10))
+    lakebed.write(target, numbers(10, 12))
+    back = clone.restore(version=0)
+    assert back.detail()["clusteringColumns"].to_pylist() == [["id"]]
+    assert ids(target) == ids_by_duckdb(target) == list(range(20, 30))
+
+
 def test_in_commit_timestamps_start_afresh(source: Path, target: Path) -> None:
     make(source, properties={"delta.enableInCommitTimestamps": "true"})
     clone = lakebed.open(source).clone(target)

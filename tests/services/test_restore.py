@@ -28,6 +28,7 @@ from service_tables import (
 )
 
 import lakebed
+from lakebed.commands.alter.clustering_columns import DOMAIN as CLUSTERING
 from lakebed.commands.restore import RestoreOptions, restore_table
 from lakebed.errors import (
     AppendOnlyError,
@@ -198,6 +199,24 @@ def test_clustering_columns_come_back(path: Path) -> None:
     restored = lakebed.open(path).restore(version=2)
     assert restored.detail()["clusteringColumns"].to_pylist() == [["id"]]
     assert restored.restore(version=1).detail()["clusteringColumns"].to_pylist() == [[]]
+
+
+def test_a_partitioned_version_over_a_clustered_one_is_not_clustered(path: Path) -> None:
+    lakebed.write(path, numbers(0, 10), partition_by="day")
+    lakebed.write(path, numbers(20, 30), mode="overwrite", overwrite_schema=True, cluster_by="id")
+    restored = lakebed.open(path).restore(version=0)
+    assert "clustering" not in restored.detail()["tableFeatures"].to_pylist()[0]
+    assert CLUSTERING not in TableLog(opened(path)).snapshot().domains
+    removed = last(path, "domainMetadata")
+    assert [(each["domain"], each["removed"]) for each in removed] == [(CLUSTERING, True)]
+    assert restored.partition_columns == ("day",)
+    assert ids(path) == ids_by_duckdb(path) == list(range(10))
+    lakebed.write(path, numbers(10, 12))
+    assert ids(path) == list(range(12))
+    back = lakebed.open(path).restore(version=1)
+    assert back.detail()["clusteringColumns"].to_pylist() == [["id"]]
+    assert back.partition_columns == ()
+    assert ids(path) == ids_by_duckdb(path) == list(range(20, 30))
 
 
 def test_followers_of_changes_see_the_rows_that_came_back_and_went(path: Path) -> None:

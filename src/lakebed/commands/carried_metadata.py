@@ -10,10 +10,12 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
+from lakebed.commands.alter.clustering_columns import FEATURE as CLUSTERING
+from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Protocol
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.column_metadata import identity, with_identity
-from lakebed.spec.features import is_supported
+from lakebed.spec.features import is_supported, without_feature
 from lakebed.spec.pins import PIN_PREFIX
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructField, StructType, parse_schema, schema_to_json
@@ -58,6 +60,17 @@ def with_pins(configuration: Mapping[str, str], current: Mapping[str, str]) -> d
     """The configuration with the pins of the current table: they are promises about its history."""
     others = {k: v for k, v in configuration.items() if not k.startswith(PIN_PREFIX)}
     return {**others, **{k: v for k, v in current.items() if k.startswith(PIN_PREFIX)}}
+
+
+def unclustered_if_partitioned(protocol: Protocol, wanted: Snapshot) -> Protocol:
+    """The protocol of a table that becomes like `wanted`. No table is clustered and partitioned.
+
+    The feature alone makes a table a clustered one. It is a matter of writers, so that versions
+    that were clustered can be read without it.
+    """
+    if not wanted.partition_columns or is_supported(wanted.protocol, CLUSTERING):
+        return protocol
+    return without_feature(protocol, CLUSTERING) if is_supported(protocol, CLUSTERING) else protocol
 
 
 def _advanced(field: StructField, mark: int | None) -> StructField:

@@ -80,7 +80,7 @@ class _Clone:
         target = clone_target(self._source, self._existing, self._options.properties)
         files = self._files()
         adds, gone = self._changes(files.adds)
-        transaction = self._transaction()
+        transaction = self._transaction(target)
         copy_all(files.copies, self._log.store)
         now = int(time.time() * 1000)
         removes = [Remove.of(add, timestamp=now) for add in gone]
@@ -107,13 +107,13 @@ class _Clone:
         ids = {add.path: add for add in gone if add.base_row_id is not None}
         return [_with_ids(add, ids.get(add.path)) for add in only_in(after, before)], gone
 
-    def _transaction(self) -> Transaction:
+    def _transaction(self, target: CloneTarget) -> Transaction:
         name = f"delta.`{self._root}`"
         parameters = {"source": name, "sourceVersion": self._source.version}
         transaction = Transaction(
             self._existing,
             store=self._log.store,
-            operation=Operation("CLONE", parameters),
+            operation=Operation("CLONE", parameters, drops_features=target.drops_features),
             isolation=IsolationLevel.SERIALIZABLE,
             user_metadata=self._options.user_metadata,
             handles=HANDLED_FEATURES,

@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lakebed.commands.alter.clustering_columns import DOMAIN as CLUSTERING
-from lakebed.commands.carried_metadata import with_identity_marks, with_pins, with_row_id_names
+from lakebed.commands.carried_metadata import (
+    unclustered_if_partitioned,
+    with_identity_marks,
+    with_pins,
+    with_row_id_names,
+)
 from lakebed.commands.log_only import HANDLED_FEATURES
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
@@ -40,6 +45,8 @@ class CloneTarget:
     metadata: Metadata
     protocol: Protocol
     domains: tuple[DomainMetadata, ...]
+    drops_features: bool = False
+    """Whether the table in this place has features that the clone has not."""
 
 
 def clone_target(
@@ -64,7 +71,9 @@ def clone_target(
         configuration=with_row_id_names(configuration, protocol, current),
     )
     check_writable(protocol, metadata, handles=HANDLED_FEATURES)
-    return CloneTarget(metadata, protocol, _domains(source, existing))
+    before = frozenset() if existing is None else supported_features(existing.protocol)
+    drops = not before <= supported_features(protocol)
+    return CloneTarget(metadata, protocol, _domains(source, existing), drops)
 
 
 def _protocol(
@@ -75,7 +84,8 @@ def _protocol(
     protocol = upgraded(source.protocol, supported_features(needed))
     if existing is None:
         return protocol
-    return upgraded(existing.protocol, supported_features(protocol))
+    both = upgraded(existing.protocol, supported_features(protocol))
+    return unclustered_if_partitioned(both, source)
 
 
 def _check_mapping(

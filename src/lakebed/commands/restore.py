@@ -18,8 +18,12 @@ from datetime import datetime
 import pyarrow.compute as pc
 
 from lakebed.commands.alter.clustering_columns import DOMAIN as CLUSTERING
-from lakebed.commands.alter.clustering_columns import clustering_domain
-from lakebed.commands.carried_metadata import with_identity_marks, with_pins, with_row_id_names
+from lakebed.commands.carried_metadata import (
+    unclustered_if_partitioned,
+    with_identity_marks,
+    with_pins,
+    with_row_id_names,
+)
 from lakebed.commands.live_files import only_in, whole_files
 from lakebed.commands.log_only import HANDLED_FEATURES
 from lakebed.commands.present_files import missing
@@ -27,7 +31,6 @@ from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, DomainMetadata, Metadata, Protocol, Remove
-from lakebed.spec.column_mapping import mapping_mode
 from lakebed.spec.features import is_supported, supported_features, upgraded
 from lakebed.transaction import Committed, IsolationLevel, Operation, Transaction
 
@@ -111,7 +114,8 @@ class _Restore:
         return Restored(outcome.snapshot, metrics)
 
     def _transaction(self, parameters: dict[str, int | str | None]) -> Transaction:
-        drops = self._options.allow_downgrade
+        features = supported_features(self._latest.protocol)
+        drops = not features <= supported_features(self._protocol())
         return Transaction(
             self._latest,
             operation=Operation("RESTORE", parameters, drops_features=drops),
@@ -143,7 +147,8 @@ class _Restore:
         if self._options.allow_downgrade:
             return self._wanted.protocol
         # Never down: versions in between may need the features to be read.
-        return upgraded(self._latest.protocol, supported_features(self._wanted.protocol))
+        protocol = upgraded(self._latest.protocol, supported_features(self._wanted.protocol))
+        return unclustered_if_partitioned(protocol, self._wanted)
 
     def _metadata(self, protocol: Protocol) -> Metadata:
         metadata, current = self._wanted.metadata, self._latest.metadata.configuration
@@ -155,14 +160,18 @@ class _Restore:
         )
 
     def _domains(self, protocol: Protocol) -> list[DomainMetadata]:
-        """Clustering columns are part of how the table was; other domains are left alone."""
+        """Clustering columns are part of how the table was; other domains are left alone.
+
+        A version that was not clustered may be partitioned, and no table is both: so the domain
+        goes, where delta-spark would leave it without columns.
+        """
         before, after = (each.domains.get(CLUSTERING) for each in (self._latest, self._wanted))
         if before == after or not is_supported(protocol, "domainMetadata"):
             return []
         if after is not None:
             return [after]
-        mode = mapping_mode(self._wanted.metadata.configuration)
-        return [clustering_domain(self._wanted.schema, (), mode)]
+        assert before is not None
+        return [replace(before, removed=True)]
 
 
 def _size(adds: Sequence[Add]) -> int:

@@ -13,6 +13,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 from lakebed.errors import UnsupportedFeatureError
+from lakebed.sessions.catalog_answers import answers
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.save import create_in_catalog
 from lakebed.sessions.table_writer import table_writer
@@ -22,6 +23,7 @@ from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.catalog_methods import (
     before_catalog,
+    replace_catalog_methods,
     replace_create_table,
     replace_table_writer,
 )
@@ -49,6 +51,7 @@ def install(spark: SparkSession) -> None:
             internals.replace_table(_table)
             before_catalog(_register_enabled)
             replace_create_table(Catalog, create_in_catalog)
+            replace_catalog_methods(Catalog, answers())
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()

@@ -10,13 +10,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.connect.catalog import Catalog
 from pyspark.sql.connect.dataframe import DataFrame as ConnectDataFrame
 
+from lakebed.sessions.catalog_answers import answers
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.save import create_in_catalog
 from lakebed.sessions.table_writer import table_writer
 from lakebed.sessions.writer import writer_class
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import connect as internals
-from lakebed.spark.internals.catalog_methods import replace_create_table, replace_table_writer
+from lakebed.spark.internals.catalog_methods import (
+    replace_catalog_methods,
+    replace_create_table,
+    replace_table_writer,
+)
 from lakebed.sql.front import run_sql
 
 
@@ -30,6 +35,7 @@ def install() -> None:
             internals.replace_sql(_sql)
             replace_table_writer(ConnectDataFrame, table_writer)
             replace_create_table(Catalog, create_in_catalog)
+            replace_catalog_methods(Catalog, answers())
             internals.convert_errors()
             _installed = True
 

@@ -64,6 +64,7 @@ from lakebed.sql.run.services import (
     run_restore,
     run_vacuum,
 )
+from lakebed.sql.run.show_tables import run_show_extended
 from lakebed.sql.statement import Statement
 
 RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = {
@@ -85,6 +86,7 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     describe.ShowColumns: run_show_columns,
     describe.ShowPartitions: run_show_partitions,
     describe.ShowProperties: run_show_properties,
+    describe.ShowTablesExtended: run_show_extended,
     insert.InsertStatement: run_insert,
     merge.MergeStatement: run_merge,
     row_changes.DeleteStatement: run_delete,

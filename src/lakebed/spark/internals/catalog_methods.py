@@ -1,12 +1,13 @@
-"""Methods of PySpark that make tables by name, replaced; of both kinds of sessions.
+"""Methods of PySpark about tables by name, replaced; of both kinds of sessions.
 
-`SparkSession.catalog`, `Catalog.createTable` and `DataFrame.writeTo` of Spark 4.0 to 4.3.
+`SparkSession.catalog`, methods of `Catalog`, and `DataFrame.writeTo` of Spark 4.0 to 4.3.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,6 +27,25 @@ def before_catalog(do: Callable[[SparkSession], None]) -> None:
 
     catalog.__doc__ = original.__doc__
     SparkSession.catalog = property(catalog)
+
+
+def replace_catalog_methods(catalog: Any, answers: Mapping[str, Callable[..., Any]]) -> None:
+    """Puts answers in the place of methods. They get Spark's own, then the session."""
+    for name, answer in answers.items():
+        # Some methods are not in all versions of Spark.
+        if hasattr(catalog, name):
+            setattr(catalog, name, _answering(getattr(catalog, name), answer))
+
+
+def _answering(original: Callable[..., Any], answer: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def plain(*given: Any) -> Any:
+            return original(self, *given)
+
+        return answer(plain, self._sparkSession, *args, **kwargs)
+
+    return method
 
 
 def replace_create_table(catalog: Any, make: Callable[..., Any | None]) -> None:

@@ -47,6 +47,11 @@ class ShowPartitions(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShowTablesExtended(Statement):
+    """`table` is the database; without parts it is the current one."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommentOn(Statement):
     """Of the table, or of a column. No comment: it is taken away."""
 
@@ -101,7 +106,20 @@ def parse_show(cursor: Cursor) -> Statement | None:
         return ShowPartitions(table, parts=parts) if cursor.is_at_end else None
     if cursor.accept("COLUMNS") and cursor.accept_any("IN", "FROM"):
         return _show_columns(cursor)
+    if cursor.accept("TABLE", "EXTENDED"):
+        return _show_extended(cursor)
     return None
+
+
+def _show_extended(cursor: Cursor) -> Statement | None:
+    """None if one partition is asked for: Delta tables have none that the catalog would know."""
+    position = cursor.position
+    database: tuple[str, ...] = ()
+    if cursor.accept_any("IN", "FROM"):
+        database = cursor.parts("the name of a database")
+    cursor.accept("LIKE")
+    cursor.string("a pattern of names")
+    return ShowTablesExtended(TableRef(database, position)) if cursor.is_at_end else None
 
 
 def _show_columns(cursor: Cursor) -> Statement | None:

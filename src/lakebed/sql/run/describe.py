@@ -8,8 +8,10 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.alter.column_types import sql_text
+from lakebed.spark.catalog_entry import SESSION_CATALOG, TableEntry
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import quote, spark_type
+from lakebed.spark.session_catalog import resolve
 from lakebed.spec.column_metadata import comment, current_default, generation_expression
 from lakebed.spec.features import supported_features
 from lakebed.spec.properties import FEATURE_PREFIX
@@ -134,20 +136,29 @@ _TITLES: Row = ("# col_name", "data_type", "comment")
 
 
 def _details(found: OpenTable) -> list[Row]:
-    metadata = found.snapshot.metadata
+    metadata, entry = found.snapshot.metadata, resolve(found.context.session, found.ref.parts)
     shown = ",".join(f"{key}={value}" for key, value in sorted(table_properties(found).items()))
     rows: list[Row] = [
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
-        ("Name", ".".join(found.ref.parts), ""),
+        ("Name", ".".join(_full_name(entry)), ""),
+        ("Type", "EXTERNAL" if entry.is_path else entry.kind, ""),
         ("Comment", metadata.description or "", ""),
         ("Location", found.location, ""),
         ("Provider", "delta", ""),
+        ("Owner", entry.owner or "", ""),
         ("Table Properties", f"[{shown}]", ""),
     ]
     constraints = found.snapshot.properties.constraints
     rows += [(f"Constraint {name}", sql, "") for name, sql in sorted(constraints.items())]
-    return [row for row in rows if row[0] != "Comment" or row[1]] + _expressions(found)
+    return [row for row in rows if row[0] not in _OPTIONAL or row[1]] + _expressions(found)
+
+
+_OPTIONAL = ("Comment", "Owner")
+
+
+def _full_name(entry: TableEntry) -> tuple[str, ...]:
+    return entry.parts if entry.is_path else (SESSION_CATALOG, *entry.parts)
 
 
 def _expressions(found: OpenTable) -> list[Row]:
