@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lakebed.errors import InvalidArgumentError
+from lakebed.iceberg import publish
 from lakebed.log.manifests import write_manifests
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 
-_MODES: Mapping[str, Callable[[Snapshot], None]] = {"symlink_format_manifest": write_manifests}
+_MODES: Mapping[str, Callable[[Snapshot], None]] = {
+    "symlink_format_manifest": write_manifests,
+    "iceberg": publish,
+}
 
 
 def generate_files(log: TableLog, mode: str) -> None:

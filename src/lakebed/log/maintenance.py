@@ -60,12 +60,27 @@ def maintain(
     """
     now = current_ms() if now_ms is None else now_ms
     report = MaintenanceReport(snapshot)
-    due = previous is not None and bool(_try(report, "checkpoint", lambda: _is_due(snapshot)))
-    report.checksum = bool(_try(report, "checksum", lambda: write_checksum(snapshot, count=due)))
+    due = previous is not None and bool(try_step(report, "checkpoint", lambda: _is_due(snapshot)))
+    report.checksum = bool(
+        try_step(report, "checksum", lambda: write_checksum(snapshot, count=due))
+    )
     if due:
-        _try(report, "checkpoint", lambda: _checkpoint(report, now))
-    _try(report, "manifest", lambda: update_manifests(snapshot, actions))
+        try_step(report, "checkpoint", lambda: _checkpoint(report, now))
+    try_step(report, "manifest", lambda: update_manifests(snapshot, actions))
     return report
+
+
+def try_step(report: MaintenanceReport, step: str, work: Callable[[], T]) -> T | None:
+    """Do a step after the commit of the report's snapshot; its failure is noted and logged."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - the commit is there, whatever happens now
+        report.errors[step] = error
+        version, url = report.snapshot.version, report.snapshot.store.url
+        _LOG.warning(
+            "%s: after version %d was committed, its %s failed: %s", url, version, step, error
+        )
+        return None
 
 
 def checkpoint_interval(snapshot: Snapshot) -> int:
@@ -99,8 +114,10 @@ def _checkpoint(report: MaintenanceReport, now_ms: int) -> None:
     stored = store_checkpoint(snapshot, content, now_ms=now_ms)
     report.checkpoint = stored.ref
     report.snapshot = _rebased(snapshot, content, stored)
-    cleaned = _try(report, "clean-up", lambda: _clean_up(report, read_hint(snapshot.store), now_ms))
-    _try(report, "hint", lambda: publish_hint(snapshot.store, stored.hint, cleaned))
+    cleaned = try_step(
+        report, "clean-up", lambda: _clean_up(report, read_hint(snapshot.store), now_ms)
+    )
+    try_step(report, "hint", lambda: publish_hint(snapshot.store, stored.hint, cleaned))
 
 
 def _rebased(snapshot: Snapshot, content: CheckpointContent, stored: StoredCheckpoint) -> Snapshot:
@@ -117,15 +134,3 @@ def _clean_up(report: MaintenanceReport, hint: LastCheckpoint | None, now_ms: in
     if cleaned_up_to(hint) != moment:
         report.deleted = tuple(clean_up(snapshot.store, snapshot, now_ms))
     return moment
-
-
-def _try(report: MaintenanceReport, step: str, work: Callable[[], T]) -> T | None:
-    try:
-        return work()
-    except Exception as error:  # noqa: BLE001 - the commit is there, whatever happens now
-        report.errors[step] = error
-        version, url = report.snapshot.version, report.snapshot.store.url
-        _LOG.warning(
-            "%s: after version %d was committed, its %s failed: %s", url, version, step, error
-        )
-        return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +16,11 @@ import pyarrow.compute as pc
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.formats.file_actions import map_values
 from lakebed.log.listing import latest_segment, newer_commits
+from lakebed.log.places import hadoop_location
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.spec.column_mapping import mapping_mode
-from lakebed.spec.paths import canonical_path, decode_path, is_absolute, partition_directory
+from lakebed.spec.paths import partition_directory
 
 FOLDER = "_symlink_format_manifest"
 _WORKERS = 16
@@ -141,7 +141,7 @@ def _write(snapshot: Snapshot, groups: Mapping[_Values, list[str]]) -> set[str]:
     def one(item: tuple[_Values, list[str]]) -> str:
         values, paths = item
         name = _manifest(snapshot, values)
-        lines = sorted(_location(path, root) for path in paths)
+        lines = sorted(hadoop_location(path, root) for path in paths)
         snapshot.store.put(name, "".join(f"{line}\n" for line in lines).encode("utf-8"))
         return name
 
@@ -160,10 +160,3 @@ def _manifest(snapshot: Snapshot, values: _Values) -> str:
     named = dict(zip(snapshot.partition_columns, values, strict=True))
     folder = partition_directory(named)
     return f"{FOLDER}/{folder}/manifest" if folder else f"{FOLDER}/manifest"
-
-
-def _location(path: str, root: str) -> str:
-    """As Hadoop writes paths: absolute, and not escaped."""
-    if is_absolute(path):
-        return decode_path(canonical_path(path, root))
-    return f"{unquote(root)}/{decode_path(path)}"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from lakebed.errors import LogCorruptedError, StorageUrlError
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.deletion_vectors import log_path
+from lakebed.spec.paths import canonical_path, decode_path, is_absolute
 from lakebed.storage.locations import SCHEMES, parse_location
 from lakebed.storage.store import Store
 
@@ -49,6 +51,17 @@ class Places:
             reference = log_path(DeletionVector.parse(dict(raw)))
             self._vectors[key] = None if reference is None else self.place(reference)
         return self._vectors[key]
+
+
+def hadoop_location(path: str, root: str) -> str:
+    """Where a file is, as Hadoop writes paths: absolute, and not escaped. `root` is a URL."""
+    if is_absolute(path):
+        return decode_path(canonical_path(path, root))
+    return f"{hadoop_root(root)}/{decode_path(path)}"
+
+
+def hadoop_root(root: str) -> str:
+    return unquote(root).rstrip("/")
 
 
 def is_outside(place: str) -> bool:

@@ -38,8 +38,9 @@ from lakebed.errors import (
     ObjectNotFoundError,
     StorageError,
 )
+from lakebed.iceberg import publish_after_commit
 from lakebed.log.listing import list_log
-from lakebed.log.maintenance import maintain
+from lakebed.log.maintenance import maintain, try_step
 from lakebed.log.names import commit_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
@@ -189,6 +190,8 @@ class _Loop:
 
     def _finish(self, draft: Draft, attempts: int) -> Committed:
         report = maintain(draft.snapshot, previous=self._base, actions=draft.actions)
+        publish = partial(publish_after_commit, report.snapshot, draft.actions)
+        try_step(report, "Iceberg metadata", publish)
         return Committed(draft.version, report.snapshot, attempts, draft.actions, report.errors)
 
 

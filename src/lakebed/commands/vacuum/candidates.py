@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from lakebed.errors import ObjectNotFoundError
+from lakebed.iceberg.layout import OWN_PREFIX
 from lakebed.log.names import LOG_FOLDER
 from lakebed.log.readable import THREADS
 from lakebed.log.snapshot import Snapshot
@@ -60,7 +61,8 @@ def may_go(snapshot: Snapshot, objects: Iterable[str]) -> Callable[[str], bool]:
     """Tells whether the name of an object allows VACUUM to delete it.
 
     Hidden are names that begin with a dot or an underscore, at any depth, but for change data,
-    bloom filters and partitions of columns of such a name; also the metadata that UniForm writes.
+    bloom filters and partitions of columns of such a name; also the metadata that UniForm writes,
+    but for the manifests of Lakebed's own, which the plan protects as long as they are needed.
     A folder with a log of its own is another table, whose files are not ours to judge.
     """
     partitions = tuple(_partition_prefixes(snapshot))
@@ -73,6 +75,8 @@ def may_go(snapshot: Snapshot, objects: Iterable[str]) -> Callable[[str], bool]:
         return name.startswith((".", "_")) and not name.startswith((*_DELETABLE, *partitions))
 
     def allowed(path: str) -> bool:
+        if path.startswith(OWN_PREFIX):
+            return True
         return not any(map(is_hidden, path.split("/"))) and not path.startswith(others or "/")
 
     return allowed

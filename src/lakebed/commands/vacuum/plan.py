@@ -19,6 +19,7 @@ from lakebed.commands.log_only import HANDLED_FEATURES
 from lakebed.commands.vacuum.options import Retention, VacuumOptions, retention_of
 from lakebed.commands.vacuum.selection import Selection, select
 from lakebed.errors import ObjectNotFoundError, VersionNotFoundError
+from lakebed.iceberg import referenced_places
 from lakebed.log.cleanup import cleaned_before
 from lakebed.log.cleanup import cut_off as clean_up_moment
 from lakebed.log.file_lives import FileLives, read_lives
@@ -227,6 +228,7 @@ def _protected(
     for row in snapshot.files(["path", "deletionVector"]).to_pylist():
         retained.update(places.of(row["path"], row["deletionVector"]))
     others.update(_tombstones(snapshot, places, cut_off))
+    others.update(referenced_places(snapshot))
     names = (place.rpartition("/")[2] for place in retained | others if is_outside(place))
     return Protected(frozenset(retained), frozenset(others), frozenset(names))
 

@@ -1,0 +1,207 @@
+"""Publishing a version of a Delta table as Iceberg metadata.
+
+Iceberg goes on from what it knows: a commit that adds files writes one manifest and keeps the
+others; one that removes files writes those manifests anew that have them. Commits that nobody
+published are caught up with. Where that is not possible, everything is written anew.
+
+**Why Delta's version never goes back.** A publisher reads the newest metadata file v<N> and writes
+v<N+1> with a conditional put, only if its Delta version is newer than the one in v<N>. Of two that
+try the same number one fails, looks again, and may find that there is nothing left to do.
+
+**Why readers always see a whole snapshot.** Manifests and lists are written first, under names that
+nobody else has. Until the metadata file is there, nobody knows of them; killed before, they are
+rubbish that VACUUM finds.
+
+**Why no file is lost or doubled.** What Iceberg has in the end must be as many files and bytes as
+Delta has, by totals that are counted apart from all this. If not, it is written anew from Delta's
+files.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+import orjson
+
+from lakebed.errors import (
+    ConcurrentWriteError,
+    InvalidArgumentError,
+    LogCorruptedError,
+    ObjectNotFoundError,
+)
+from lakebed.iceberg.changes import Changes, changes_since
+from lakebed.iceberg.cleanup import clean_up
+from lakebed.iceberg.document import (
+    can_go_on,
+    current_snapshot,
+    delta_version,
+    is_of,
+    later_than,
+    make_document,
+    schema_id,
+)
+from lakebed.iceberg.layout import (
+    Current,
+    Document,
+    create_metadata,
+    find_current,
+    hint_is,
+    point_at,
+)
+from lakebed.iceberg.snapshots import Draft, draft_anew, draft_changes
+from lakebed.iceberg.table import IcebergTable, describe
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Action
+
+_LOG = logging.getLogger("lakebed")
+_ATTEMPTS = 20
+
+
+def publish_after_commit(snapshot: Snapshot, actions: Sequence[Action]) -> bool:
+    """After a commit: publish it, if the table is to be read as Iceberg. `actions` are its own."""
+    if "iceberg" not in snapshot.properties.universal_formats:
+        return False
+    return _publish(snapshot, actions, anew=False)
+
+
+def publish(snapshot: Snapshot) -> None:
+    """Publish a version anew, whatever there was before."""
+    if "iceberg" not in snapshot.properties.universal_formats:
+        raise InvalidArgumentError(
+            f"{snapshot.store.url} is not a table for readers of Iceberg",
+            hint="set delta.universalFormat.enabledFormats = 'iceberg' first",
+        )
+    _publish(snapshot, (), anew=True)
+
+
+def _publish(snapshot: Snapshot, actions: Sequence[Action], *, anew: bool) -> bool:
+    """False if the version, or a newer one, is published already."""
+    now = time.time_ns() // 1_000_000
+    table, store = describe(snapshot, now), snapshot.store
+    for _ in range(_ATTEMPTS):
+        current = find_current(store)
+        if not anew and current is not None and _knows(current, table):
+            if not hint_is(store, current.number):
+                point_at(store, current.number)
+            return False
+        attempt = _Attempt(snapshot, table, current, now)
+        document = attempt.document(actions, anew)
+        number = 1 if current is None else current.number + 1
+        if create_metadata(store, number, orjson.dumps(document)):
+            point_at(store, number)
+            clean_up(store, table, attempt.before, document)
+            return True
+        attempt.draft.discard(store)
+    raise ConcurrentWriteError(
+        f"gave up after {_ATTEMPTS} attempts to publish version {snapshot.version} as Iceberg "
+        "metadata: each time another publisher came first",
+        version=snapshot.version,
+        hint="the next commit publishes this one too",
+    )
+
+
+def _knows(current: Current, table: IcebergTable) -> bool:
+    document = current.document
+    if document is None or not is_of(document, table):
+        return False
+    return (delta_version(document) or 0) >= table.version
+
+
+class _Attempt:
+    """One attempt to publish on top of one metadata file."""
+
+    def __init__(
+        self, snapshot: Snapshot, table: IcebergTable, current: Current | None, now_ms: int
+    ) -> None:
+        self._snapshot = snapshot
+        self._table = table
+        self._current = current
+        self._now = now_ms
+        self.draft = Draft()
+        # What is not of this table is not gone on from, nor cleaned up.
+        document = None if current is None else current.document
+        self.before = document if document is not None and is_of(document, table) else None
+
+    def document(self, actions: Sequence[Action], anew: bool) -> Document:
+        base = None if anew else self._base()
+        if base is not None:
+            try:
+                made = self._gone_on(base, actions)
+            except (LogCorruptedError, ObjectNotFoundError) as error:
+                _LOG.warning(
+                    "%s: its Iceberg metadata is written anew: %s", self._table.location, error
+                )
+                made = None
+            if made is not None:
+                return made
+            self._forget()
+        return self._anew()
+
+    def _base(self) -> Document | None:
+        base = self.before
+        return base if base is not None and can_go_on(base, self._table) else None
+
+    def _gone_on(self, base: Document, actions: Sequence[Action]) -> Document | None:
+        version = delta_version(base)
+        assert version is not None
+        changes = changes_since(self._snapshot, version, actions)
+        if changes is None:
+            return None
+        parent = current_snapshot(base)
+        assert parent is not None
+        store, number = self._snapshot.store, schema_id(base, self._table)
+        sequence = base["last-sequence-number"] + 1
+        self.draft = draft_changes(store, self._table, changes, parent, number, sequence)
+        if not self._is_complete():
+            return None
+        if not self.draft.changed:
+            return self._made(base, None, base["last-sequence-number"], changes)
+        time_ms = later_than(base, self._now)
+        made = self.draft.snapshot(self._table, changes.operation, time_ms, number, parent)
+        return self._made(base, made, sequence, changes)
+
+    def _anew(self) -> Document:
+        sequence = 1 + (0 if self.before is None else self.before["last-sequence-number"])
+        number = schema_id(None, self._table)
+        self.draft = draft_anew(self._snapshot, self._table, number, sequence)
+        if not self._is_complete():
+            raise LogCorruptedError(
+                f"the files of version {self._snapshot.version} do not add up to its totals"
+            )
+        time_ms = later_than(self.before, self._now)
+        made = self.draft.snapshot(self._table, "append", time_ms, number, None)
+        return self._made(None, made, sequence, Changes())
+
+    def _is_complete(self) -> bool:
+        totals = self._snapshot.totals
+        return (self.draft.num_files, self.draft.num_bytes) == (
+            totals.num_files,
+            totals.size_in_bytes,
+        )
+
+    def _made(
+        self,
+        base: Document | None,
+        snapshot: dict[str, object] | None,
+        sequence: int,
+        changes: Changes,
+    ) -> Document:
+        retention = changes.retention_ms
+        previous = None
+        if self._current is not None and self.before is not None:
+            previous = (self._current.number, self.before)
+        return make_document(
+            base,
+            self._table,
+            snapshot,
+            later_than(self.before, self._now),
+            sequence=sequence,
+            retention_ms=self._table.retention_ms if retention is None else retention,
+            previous=previous,
+        )
+
+    def _forget(self) -> None:
+        self.draft.discard(self._snapshot.store)
+        self.draft = Draft()
