@@ -149,7 +149,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[LakebedError]]] = {
     "no such feature": ({"delta.feature.warpDrive": "supported"}, UnsupportedFeatureError),
     "no such column": ({"delta.dataSkippingStatsColumns": "id,nope"}, TablePropertyError),
     "retentions": ({"delta.logRetentionDuration": "interval 1 day"}, TablePropertyError),
-    "iceberg": ({"delta.enableIcebergCompatV2": "true"}, UnsupportedFeatureError),
+    "iceberg": ({"delta.enableIcebergCompatV3": "true"}, UnsupportedFeatureError),
     "with ids": (
         {"delta.enableRowTracking": "true", "delta.rowTrackingSuspended": "true"},
         TablePropertyError,

@@ -207,7 +207,7 @@ def test_a_struct_that_is_no_variant_is_refused(path: Path) -> None:
 @pytest.mark.parametrize(
     "properties",
     [
-        {"delta.columnMapping.mode": "name", "delta.enableIcebergCompatV2": "true"},
+        {"delta.columnMapping.mode": "name", "delta.enableIcebergCompatV3": "true"},
         {"delta.enableVariantShredding": "true"},
         {"delta.feature.catalogManaged": "supported"},
     ],
@@ -221,15 +221,15 @@ def test_a_table_with_features_that_are_not_here_is_not_created(
     assert not path.exists()
 
 
-@pytest.mark.parametrize("feature", ["icebergCompatV1", "someNewFeature"])
+@pytest.mark.parametrize("feature", ["icebergCompatV3", "someNewFeature"])
 def test_a_table_with_features_that_are_not_here_is_not_written(path: Path, feature: str) -> None:
     lakebed.write(path, DATA)
     log = path / "_delta_log" / f"{1:020d}.json"
     protocol = Protocol(1, 7, None, (feature, "columnMapping"))
     lines = [{"protocol": protocol.to_json()}]
-    if feature == "icebergCompatV1":
+    if feature == "icebergCompatV3":
         metadata = actions(path, "metaData")[0]
-        metadata["configuration"] = {"delta.enableIcebergCompatV1": "true"}
+        metadata["configuration"] = {"delta.enableIcebergCompatV3": "true"}
         lines.append({"metaData": metadata})
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(UnsupportedFeatureError, match=feature):

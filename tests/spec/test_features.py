@@ -316,8 +316,6 @@ def test_tables_with_these_features_are_written(name: str) -> None:
         ("identityColumns", metadata(IDENTITY)),
         ("allowColumnDefaults", metadata(DEFAULTS)),
         ("variantType", metadata(WITH_VARIANT)),
-        ("icebergCompatV1", metadata(delta__enableIcebergCompatV1="true")),
-        ("icebergCompatV2", metadata(delta__enableIcebergCompatV2="true")),
         ("icebergCompatV3", metadata(delta__enableIcebergCompatV3="true")),
     ],
 )

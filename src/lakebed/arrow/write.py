@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -22,13 +22,14 @@ from lakebed.errors import ConstraintViolationError, SchemaError
 from lakebed.formats.arrow_types import cast_table, parquet_schema
 from lakebed.formats.footer_stats import NanWatch, collect
 from lakebed.spec.actions import Add, Metadata, Protocol
-from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
+from lakebed.spec.column_mapping import mapping_mode, nested_ids, physical_name, physical_schema
 from lakebed.spec.column_metadata import identity
 from lakebed.spec.features import is_supported
+from lakebed.spec.iceberg_compat import active_compat
 from lakebed.spec.partition_values import serialize_column
 from lakebed.spec.paths import data_file_name, data_file_path, encode_path
 from lakebed.spec.properties import TableProperties
-from lakebed.spec.schema import StructField, StructType, parse_schema, without_void
+from lakebed.spec.schema import StructField, StructType, parse_schema, walk, without_void
 from lakebed.spec.schema_validation import validate_void
 from lakebed.spec.stats import indexed_columns
 from lakebed.storage.store import Store
@@ -63,17 +64,22 @@ class FileLayout:
     """Columns without statistics, whatever the settings say."""
     needs_statistics: bool = False
     """Of clustered tables: whoever writes to them must not leave statistics out."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """What the log says about files that are as a feature of the table wants them."""
 
     @classmethod
     def of(cls, metadata: Metadata, protocol: Protocol) -> FileLayout:
         """Some tables want partition columns in the files too, behind the others."""
         asked = TableProperties(metadata.configuration).write_partition_columns_to_parquet
+        compat = active_compat(protocol, metadata)
+        supported = is_supported(protocol, "materializePartitionColumns")
         return cls(
             parse_schema(metadata.schema_string),
             metadata.partition_columns,
             metadata.configuration,
-            bool(asked) or is_supported(protocol, "materializePartitionColumns"),
+            bool(asked) or supported or compat is not None,
             needs_statistics=is_supported(protocol, "clustering"),
+            tags={} if compat is None else compat.file_tags,
         )
 
     @cached_property
@@ -121,6 +127,11 @@ class FileLayout:
             return self
         key = TableProperties.parquet_compression_codec.key
         return replace(self, configuration={**self.configuration, key: codec})
+
+    @cached_property
+    def has_nested_ids(self) -> bool:
+        """Whether elements of arrays or entries of maps have ids, which Spark cannot write."""
+        return any(nested_ids(each) for _, each in walk(self.physical))
 
     @property
     def codec(self) -> str:
@@ -219,6 +230,7 @@ class FileWriter:
             modification_time=int(time.time() * 1000),
             data_change=data_change,
             stats=collect(self._footers[0], layout.indexed, layout.properties, data=self._watch),
+            tags=layout.tags or None,
         )
 
     def _flush(self) -> None:

@@ -29,6 +29,7 @@ from lakebed.spec.features import (
     upgraded,
     without_protocol_properties,
 )
+from lakebed.spec.iceberg_compat import enabled_compat
 from lakebed.spec.properties import TableProperties, check_together, validated
 
 _OF_THE_SOURCE = (
@@ -59,6 +60,7 @@ def clone_target(
     configuration = {**with_pins(kept, current), **without_protocol_properties(asked)}
     check_together(configuration)
     _check_mapping(source, existing, configuration)
+    _check_compat(source, configuration)
     protocol = _protocol(source, existing, {**configuration, **asked})
     metadata = replace(
         source.metadata,
@@ -99,6 +101,16 @@ def _check_mapping(
                 f"a clone cannot change {MODE}: it would be {mode}, and the {table} has {other}",
                 hint="leave the property out, and clone to another place if the tables differ",
             )
+
+
+def _check_compat(source: Snapshot, configuration: Mapping[str, str]) -> None:
+    """Files of the source become files of the clone as they are."""
+    compat = enabled_compat(configuration)
+    if compat is not None and not compat.is_on(source.metadata.configuration):
+        raise InvalidArgumentError(
+            f"a clone cannot turn {compat.key} on: its files are those of the source",
+            hint=f"leave the property out, and run {compat.reorg} on the clone",
+        )
 
 
 def _domains(source: Snapshot, existing: Snapshot | None) -> tuple[DomainMetadata, ...]:

@@ -38,6 +38,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import MODE, mapping_mode
 from lakebed.spec.features import is_supported
+from lakebed.spec.iceberg_compat import COMPATS
 from lakebed.spec.paths import encode_path
 from lakebed.spec.schema import StructType
 from lakebed.spec.type_text import parse_type_text
@@ -149,7 +150,8 @@ class _Convert:
             raise InvalidArgumentError(
                 f"a folder cannot be converted to a table with {MODE}: its files know their "
                 "columns by name",
-                hint="convert it without the property, and set it afterwards",
+                hint="convert it without the property, and set it afterwards; for Iceberg "
+                f"compatibility, which needs it too, run {COMPATS[2].reorg}",
             )
         if not options.stats and is_supported(target.protocol, "rowTracking"):
             raise InvalidArgumentError(

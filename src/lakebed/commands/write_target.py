@@ -37,6 +37,7 @@ from lakebed.spec.features import (
     upgraded_for,
     without_protocol_properties,
 )
+from lakebed.spec.iceberg_compat import check_compat, for_new_table
 from lakebed.spec.partition_values import serialize_value
 from lakebed.spec.properties import FEATURE_PREFIX, TableProperties, check_together, validated
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
@@ -61,7 +62,9 @@ def new_table(schema: StructType, options: WriteOptions) -> Target:
         )
     validate(schema)
     columns = _partition_columns(schema, options.partition_by or ())
-    configuration = validated({**options.default_properties, **options.properties})
+    configuration = for_new_table(
+        validated(options.default_properties), validated(options.properties)
+    )
     protocol = protocol_for(schema, columns, configuration)
     configuration = without_protocol_properties(configuration)
     check_together(configuration)
@@ -84,20 +87,21 @@ def new_table(schema: StructType, options: WriteOptions) -> Target:
 
 def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOptions) -> Target:
     """The table after `incoming` was written to it; refuses what does not fit."""
-    _writable(Target(snapshot.metadata, snapshot.protocol))
+    before = snapshot.metadata
+    _writable(Target(before, snapshot.protocol), before)
     _check_append_only(snapshot, options)
     if options.replaces_table:
-        return _writable(over(new_table(incoming, options), snapshot))
+        return _writable(over(new_table(incoming, options), snapshot), before)
     _check_same_table(snapshot, options)
     if options.replaces_schema:
-        return _writable(_replaced(snapshot, incoming, options))
+        return _writable(_replaced(snapshot, incoming, options), before)
     _check_partitioning(snapshot.metadata, options)
     if not options.merge_schema:
         check_compatible(snapshot.schema, incoming)
         return Target(snapshot.metadata, snapshot.protocol)
     widening = snapshot.properties.enable_type_widening
     merged = merge_schemas(snapshot.schema, incoming, allow_widening=widening)
-    return _writable(_with_schema(snapshot, snapshot.metadata, merged))
+    return _writable(_with_schema(snapshot, before, merged), before)
 
 
 def over(made: Target, snapshot: Snapshot) -> Target:
@@ -147,8 +151,9 @@ def _with_schema(snapshot: Snapshot, metadata: Metadata, schema: StructType) -> 
     return Target(metadata, upgraded_for(snapshot.protocol, metadata))
 
 
-def _writable(target: Target) -> Target:
+def _writable(target: Target, before: Metadata | None = None) -> Target:
     check_writable(target.protocol, target.metadata, handles=HANDLED_FEATURES)
+    check_compat(target.protocol, target.metadata, before)
     return target
 
 

@@ -70,7 +70,7 @@ class FrameRows:
             rows = TableRows(self.store, local, settings.max_rows_per_file)
             return self._finished(rows.write(layout.with_codec(settings.compression)), layout)
         drawn = draws_identity(self.schema, layout.schema)
-        numbering = self.plane.num_partitions(self.frame) if drawn else None
+        numbering = self.plane.num_partitions(self.frame, layout) if drawn else None
         rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
         if not drawn:
             rows = self._balanced(rows, layout)

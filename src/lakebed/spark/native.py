@@ -21,6 +21,7 @@ from lakebed.spark.positions import FILE, POSITION, Positions, noted_positions
 from lakebed.spark.projection import quote
 from lakebed.spark.scan import scan
 from lakebed.spark.vector_files import WrittenVector, known_vectors, written_vectors
+from lakebed.spark.workers import write as workers
 from lakebed.spark.write import num_partitions, write_files
 from lakebed.spec.actions import Add, DeletionVector
 from lakebed.storage.store import Store
@@ -68,6 +69,10 @@ class NativePlane:
     def write_files(
         self, frame: DataFrame, layout: FileLayout, settings: FileSettings
     ) -> list[Add]:
+        if layout.has_nested_ids:
+            # Spark's writer has no way to give them.
+            with failures.of_job("the job that writes the rows"):
+                return workers.write_files(frame, self.store, layout, settings)
         jvm = Jvm.of(self.session)
         return write_files(jvm, self.store, self.root, frame, layout, settings, hadoop=self.hadoop)
 
@@ -110,8 +115,8 @@ class NativePlane:
     ) -> DataFrame:
         return with_parts(frame, columns, kinds, curve, starts, marks, name)
 
-    def num_partitions(self, frame: DataFrame) -> int | None:
-        return num_partitions(Jvm.of(self.session), frame)
+    def num_partitions(self, frame: DataFrame, layout: FileLayout) -> int | None:
+        return None if layout.has_nested_ids else num_partitions(Jvm.of(self.session), frame)
 
 
 def _numbers(frame: DataFrame, sums: Mapping[str, Column]) -> DataFrame:

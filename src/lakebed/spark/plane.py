@@ -111,6 +111,6 @@ class Plane(Protocol):
         """
         ...
 
-    def num_partitions(self, frame: DataFrame) -> int | None:
+    def num_partitions(self, frame: DataFrame, layout: FileLayout) -> int | None:
         """How many tasks will write the frame with `fixed_partitions`, if that can be known."""
         ...

@@ -73,7 +73,8 @@ def write_files(
             store.delete(file.path)
         else:
             path = encode_path(file.path)
-            adds.append(Add(path, partition, file.size, file.modified_ms, True, stats=text))
+            tags = layout.tags or None
+            adds.append(Add(path, partition, file.size, file.modified_ms, True, text, tags))
     return adds
 
 

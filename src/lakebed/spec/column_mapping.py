@@ -73,6 +73,12 @@ def nested_ids(field: StructField) -> dict[str, int]:
     return {path: _valid_id(field, value) for path, value in raw.items()}
 
 
+def missing_nested_ids(field: StructField) -> bool:
+    """Whether an array or a map in the field, not inside a struct of it, has no ids of its own."""
+    known = nested_ids(field)
+    return any(path not in known for path in _nested_paths(field.data_type, physical_name(field)))
+
+
 def physical_schema(schema: StructType, mode: str) -> StructType:
     """The schema of the data files: the same columns, at every depth by their physical names."""
     if mode == "none":

@@ -320,7 +320,6 @@ _ICEBERG = [
         enabled_by_metadata=True,
         upgrades_tables=True,
         rebases=True,
-        writes=Support.UNUSED,
     ),
     Feature(
         name="icebergCompatV2",
@@ -329,7 +328,6 @@ _ICEBERG = [
         enabled_by_metadata=True,
         upgrades_tables=True,
         rebases=True,
-        writes=Support.UNUSED,
     ),
     Feature(
         name="icebergCompatV3",

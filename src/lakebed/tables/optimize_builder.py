@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame, Row
 from lakebed.commands.alter.column_names import to_path
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.request import OptimizeRequest
+from lakebed.commands.optimize.upgrade_uniform import upgrade_uniform
 from lakebed.commands.row_target import RowTarget
-from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
+from lakebed.errors import InvalidArgumentError
 from lakebed.spec.actions import Add
+from lakebed.spec.iceberg_compat import COMPATS
 
 
 @dataclass(frozen=True)
@@ -60,26 +62,21 @@ class DeltaOptimizeBuilder:
         return self._run(replace(self._request, purge=True))
 
     def executeUpgradeUniform(self, icebergCompatVersion: int) -> DataFrame:
-        """Refused so far (SQL: REORG TABLE ... APPLY (UPGRADE UNIFORM (...))).
-
-        The upgrade ends with a promise to every reader of Iceberg: that each commit of the table
-        has metadata of theirs. Lakebed writes none, and Spark's writer gives the elements of arrays
-        and the entries of maps no ids, which version 2 needs (PROTOCOL: Writer Requirements for
-        IcebergCompatV2).
-        """
+        """Makes a table that readers of Iceberg can use too, with version 1 or 2 of Iceberg
+        compatibility (SQL: REORG TABLE ... APPLY (UPGRADE UNIFORM (...)))."""
         version = icebergCompatVersion
-        if isinstance(version, bool) or not isinstance(version, int) or version not in (1, 2):
+        if isinstance(version, bool) or not isinstance(version, int) or version not in COMPATS:
             raise InvalidArgumentError(
                 f"{version!r} is not a version of Iceberg compatibility that tables can be "
                 "upgraded to",
                 hint="there are 1 and 2",
             )
-        raise UnsupportedFeatureError(
-            f"Lakebed cannot upgrade tables to icebergCompatV{version}: it writes no Iceberg "
-            "metadata, and files without the field ids that Iceberg goes by; nothing was changed",
-            hint="upgrade the table with delta-spark, which must then also do all further writes; "
-            "Lakebed goes on reading it",
-        )
+        if self._request.where is not None:
+            raise InvalidArgumentError(
+                "UPGRADE UNIFORM takes no WHERE: readers of Iceberg read all files",
+                hint="leave WHERE out",
+            )
+        return optimized_frame(self._target, upgrade_uniform(self._target, COMPATS[version]))
 
     def _run(self, request: OptimizeRequest) -> DataFrame:
         return optimized_frame(self._target, optimize(self._target, request))

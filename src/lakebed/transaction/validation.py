@@ -31,6 +31,12 @@ from lakebed.spec.actions import (
 )
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.features import check_writable, missing_features, supported_features
+from lakebed.spec.iceberg_compat import (
+    IcebergCompat,
+    active_compat,
+    check_compat,
+    publishes,
+)
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import parse_schema
 from lakebed.spec.schema_validation import validate
@@ -73,6 +79,10 @@ class Target:
     @cached_property
     def properties(self) -> TableProperties:
         return TableProperties(self.metadata.configuration)
+
+    @cached_property
+    def compat(self) -> IcebergCompat | None:
+        return active_compat(self.protocol, self.metadata)
 
     @cached_property
     def partitions(self) -> dict[str, bool]:
@@ -131,6 +141,8 @@ def _check_change(proposal: Proposal, base: Snapshot | None, target: Target) -> 
             hint="commit an upgraded protocol with the metadata",
         )
     _check_manifests(base, target)
+    check_compat(target.protocol, target.metadata, None if base is None else base.metadata)
+    _check_published(base, target)
     dropped = frozenset() if base is None else supported_features(base.protocol) - target.features
     if dropped and not proposal.operation.drops_features:
         raise InvalidCommitError(
@@ -151,6 +163,18 @@ def _check_manifests(base: Snapshot | None, target: Target) -> None:
         )
 
 
+def _check_published(base: Snapshot | None, target: Target) -> None:
+    """Readers of Iceberg are promised the table only when they can read all its files."""
+    if base is None or publishes(base.metadata.configuration):
+        return
+    if publishes(target.metadata.configuration) and base.totals.num_deletion_vectors:
+        raise InvalidCommitError(
+            f"{base.totals.num_deletion_vectors} files have deletion vectors, which readers of "
+            "Iceberg do not know",
+            hint=f"run {target.compat.reorg}" if target.compat else "purge them first",
+        )
+
+
 def _check_append_only(proposal: Proposal, base: Snapshot) -> None:
     if not base.properties.append_only:
         return
@@ -167,10 +191,20 @@ def _check_add(add: Add, target: Target) -> None:
     _check_partition_values(add, target)
     if add.deletion_vector is not None:
         _check_vector(add, target)
+    if target.compat is not None and physical_records(add) is None:
+        raise InvalidCommitError(
+            f"{add.path} has no numRecords in its statistics, which {target.compat.feature} needs",
+            hint="files of such tables must say how many rows they hold",
+        )
 
 
 def _check_vector(add: Add, target: Target) -> None:
     """Of a file that has a deletion vector, or is about to get one."""
+    if target.compat is not None:
+        raise InvalidCommitError(
+            f"{add.path} has a deletion vector, which {target.compat.feature} does not allow",
+            hint=f"run {target.compat.reorg}, which writes such files anew",
+        )
     _need_feature(target, "deletionVectors", f"{add.path} has a deletion vector, which")
     if physical_records(add) is None:
         raise InvalidCommitError(

@@ -12,10 +12,11 @@ from typing import Any
 
 from lakebed.commands.alter.change import AlterTarget, Change, operation
 from lakebed.commands.alter.row_ids import check_all_rows_have_ids, give_row_ids
+from lakebed.commands.iceberg_files import check_files
 from lakebed.commands.write_target import row_tracking_columns
 from lakebed.errors import InvalidArgumentError, SchemaError, TablePropertyError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Metadata
+from lakebed.spec.actions import Metadata, Protocol
 from lakebed.spec.column_mapping import (
     MODE,
     assign_column_mapping,
@@ -26,6 +27,12 @@ from lakebed.spec.features import (
     upgraded_for,
     upgraded_for_properties,
     without_protocol_properties,
+)
+from lakebed.spec.iceberg_compat import (
+    check_compat,
+    enabled_compat,
+    publishes,
+    without_promise,
 )
 from lakebed.spec.properties import (
     CONSTRAINT_PREFIX,
@@ -85,17 +92,19 @@ def plan_set_properties(
     metadata = replace(
         before,
         description=changes.get(COMMENT, before.description),
-        configuration={**before.configuration, **stored},
+        configuration=without_promise(before.configuration, {**before.configuration, **stored}),
     )
     check_together(metadata.configuration)
-    metadata = _with_mapping(snapshot, metadata)
+    metadata = with_mapping(snapshot, metadata)
     metadata = _with_row_tracking(snapshot, metadata, needs_ids)
     _check_columns(metadata)
     protocol = upgraded_for_properties(snapshot.protocol, changes)
     done = operation("SET TBLPROPERTIES", properties=dict(changes))
     if needs_ids and list(changes) == [_ROW_TRACKING] and changes[_ROW_TRACKING].lower() == "true":
         done = replace(done, tags={_ENABLEMENT_TAG: "true"})
-    return Change(done, metadata, upgraded_for(protocol, metadata))
+    protocol = upgraded_for(protocol, metadata)
+    reads = _reads_files_for_iceberg(snapshot, metadata, protocol)
+    return Change(done, metadata, protocol, reads_rows=reads)
 
 
 def plan_unset_properties(
@@ -110,6 +119,7 @@ def plan_unset_properties(
             hint="give if_exists=True to leave out those that are not there",
         )
     kept = {key: value for key, value in before.configuration.items() if key not in keys}
+    kept = without_promise(before.configuration, kept)
     _check_removable(keys, before)
     description = None if COMMENT in keys else before.description
     metadata = replace(before, configuration=kept, description=description)
@@ -147,19 +157,39 @@ def _check_removable(keys: Sequence[str], before: Metadata) -> None:
         raise _mapping_stays()
 
 
-def _with_mapping(snapshot: Snapshot, metadata: Metadata) -> Metadata:
-    """The change from names to mapped names: columns go on under the names that files have."""
+def with_mapping(snapshot: Snapshot, metadata: Metadata) -> Metadata:
+    """The change from names to mapped names: columns go on under the names that files have.
+
+    A version of Iceberg compatibility may ask for more ids than columns have.
+    """
     before = mapping_mode(snapshot.metadata.configuration)
     after = mapping_mode(metadata.configuration)
-    if before == after:
+    compat = enabled_compat(metadata.configuration)
+    if before == after and (compat is None or compat.is_on(snapshot.metadata.configuration)):
         return metadata
-    if after == "none":
-        raise _mapping_stays()
-    check_mode_change(before, after)
+    if before != after:
+        if after == "none":
+            raise _mapping_stays()
+        check_mode_change(before, after)
     schema, configuration = assign_column_mapping(
         snapshot.schema, metadata.configuration, keep_names=True
     )
     return replace(metadata, schema_string=schema_to_json(schema), configuration=configuration)
+
+
+def _reads_files_for_iceberg(snapshot: Snapshot, metadata: Metadata, protocol: Protocol) -> bool:
+    """Refuses to turn on Iceberg compatibility, or its promise to readers, for files that are not
+    made for it; True if it looked at them."""
+    before = snapshot.metadata
+    check_compat(protocol, metadata, before)
+    compat = enabled_compat(metadata.configuration)
+    if compat is None:
+        return False
+    promised = publishes(before.configuration) or not publishes(metadata.configuration)
+    if compat.is_on(before.configuration) and promised:
+        return False
+    check_files(snapshot, metadata, compat)
+    return True
 
 
 def _mapping_stays() -> SchemaError:

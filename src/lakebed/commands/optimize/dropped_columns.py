@@ -7,19 +7,16 @@ files. Only their footers say so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.arrow.file_columns import physical_names
-from lakebed.errors import DataFileError, StorageError
+from lakebed.commands.file_footers import files_whose_footer
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import mapping_mode, physical_schema
 from lakebed.spec.schema import ArrayType, DataType, MapType, StructType
-
-_THREADS = 16
 
 
 def with_dropped_columns(snapshot: Snapshot, adds: Sequence[Add]) -> list[Add]:
@@ -35,28 +32,11 @@ def with_dropped_columns(snapshot: Snapshot, adds: Sequence[Add]) -> list[Add]:
         if name is not None:
             known[name.lower()] = None
 
-    def has_more(add: Add) -> bool:
-        fields = physical_names(_footer(snapshot, add.path), snapshot.schema, mode)
+    def has_more(footer: pq.FileMetaData) -> bool:
+        fields = physical_names(footer.schema.to_arrow_schema(), snapshot.schema, mode)
         return any(_is_extra(field, known) for field in fields)
 
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
-        found = list(pool.map(has_more, adds))
-    return [add for add, more in zip(adds, found, strict=True) if more]
-
-
-def _footer(snapshot: Snapshot, path: str) -> pa.Schema:
-    store, name = snapshot.store.resolve(path)
-    try:
-        with store.open_input(name) as file:
-            return pq.read_schema(file)
-    except StorageError as error:
-        raise DataFileError(
-            f"cannot be opened: {error.message}",
-            file=path,
-            hint="health() and history(readable=True) say what else is missing",
-        ) from error
-    except (pa.ArrowException, OSError) as error:
-        raise DataFileError(f"is not a Parquet file: {error}", file=path) from error
+    return files_whose_footer(snapshot.store, adds, has_more)
 
 
 def _is_extra(field: pa.Field, known: Mapping[str, DataType | None]) -> bool:

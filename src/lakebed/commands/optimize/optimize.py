@@ -17,6 +17,7 @@ import orjson
 from lakebed.arrow.curves import MOST_KEY_BITS, Kind
 from lakebed.arrow.write import HANDLED_FEATURES
 from lakebed.commands.alter.clustering_columns import clustering_columns
+from lakebed.commands.iceberg_files import files_to_upgrade
 from lakebed.commands.optimize import bins as files
 from lakebed.commands.optimize.arrangement import Writer, is_shuffled
 from lakebed.commands.optimize.bins import Bin
@@ -57,6 +58,17 @@ class Optimized:
     num_batches: int = 0
     num_partitions: int = 0
     started_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+
+    def then(self, other: Optimized) -> Optimized:
+        """Both, one after the other."""
+        return replace(
+            self,
+            version=other.version,
+            added=[*self.added, *other.added],
+            removed=[*self.removed, *other.removed],
+            num_bins=self.num_bins + other.num_bins,
+            num_batches=self.num_batches + other.num_batches,
+        )
 
 
 def optimize(target: RowTarget, request: OptimizeRequest) -> Optimized:
@@ -157,8 +169,8 @@ class _Optimize:
         request = self._request
         adds = self._adds(snapshot)
         self._done.num_considered = len(adds)
-        if request.purge:
-            return files.packed(_to_purge(snapshot, adds), request.sizes.max_file)
+        if request.is_reorg:
+            return files.packed(_to_rewrite(snapshot, adds, request), request.sizes.max_file)
         if self._clustering:
             return self._cube(adds)
         if self._columns:
@@ -210,7 +222,7 @@ class _Optimize:
         if found is None:
             found = self._by_spark(snapshot, batch)
         _check_rows(batch, found)
-        if self._clustering and not self._request.purge:
+        if self._clustering and not self._request.is_reorg:
             return in_cube(found, [render_path(path) for path in self._clustering])
         return found
 
@@ -232,7 +244,7 @@ class _Optimize:
 
     @property
     def _is_arranged(self) -> bool:
-        return bool(self._columns) and not self._request.purge
+        return bool(self._columns) and not self._request.is_reorg
 
     @property
     def _kind(self) -> Kind:
@@ -276,7 +288,7 @@ class _Optimize:
         request = self._request
         predicate = [] if request.where is None else [request.where]
         parameters: dict[str, object] = {"predicate": _json(predicate)}
-        if request.purge:
+        if request.is_reorg:
             return Operation("REORG", {**parameters, "applyPurge": True}, changes_data=False)
         parameters["zOrderBy"] = _json([render_path(path) for path in request.zorder_by])
         parameters["clusterBy"] = _json([render_path(path) for path in self._clustering])
@@ -286,8 +298,11 @@ class _Optimize:
         return Operation("OPTIMIZE", parameters, changes_data=False)
 
 
-def _to_purge(snapshot: Snapshot, adds: Sequence[Add]) -> list[Add]:
-    """Files with deleted rows, and those that still have what DROP COLUMN took from the table."""
+def _to_rewrite(snapshot: Snapshot, adds: Sequence[Add], request: OptimizeRequest) -> list[Add]:
+    """Files with deleted rows, and those that still have what DROP COLUMN took from the table; or
+    those that readers of Iceberg cannot use."""
+    if request.iceberg is not None:
+        return files_to_upgrade(snapshot, request.iceberg, adds)
     deleted = files.with_deleted_rows(adds)
     known = {add.path for add in deleted}
     rest = [add for add in adds if add.path not in known]

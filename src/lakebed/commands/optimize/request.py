@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from lakebed.commands.optimize.bins import Sizes
 from lakebed.errors import InvalidArgumentError
+from lakebed.spec.iceberg_compat import IcebergCompat
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import Path
 
@@ -24,19 +25,26 @@ _LOCAL, _LOCAL_OF_CLIENTS = 256 << 20, 32 << 20
 
 @dataclass(frozen=True)
 class OptimizeRequest:
-    """`zorder_by` arranges rows, `purge` rewrites only files with deleted rows, `full` clusters
-    also what is clustered. `is_auto` is compaction after a write."""
+    """`zorder_by` arranges rows, `purge` rewrites only files with deleted rows, `iceberg` only
+    those that this version does not allow. `full` clusters also what is clustered. `is_auto` is
+    compaction after a write."""
 
     where: str | None = None
     zorder_by: tuple[Path, ...] = ()
     full: bool = False
     purge: bool = False
+    iceberg: IcebergCompat | None = None
     is_auto: bool = False
     sizes: Sizes = field(default_factory=Sizes)
     batch_bytes: int = DEFAULT_BATCH
     min_files: int = 2
     """Only partitions with so many files that are worth it."""
     threads: int = 8
+
+    @property
+    def is_reorg(self) -> bool:
+        """Whether it is about what is in files, not about how rows are arranged."""
+        return self.purge or self.iceberg is not None
 
     def with_settings(
         self, settings: Mapping[str, str], properties: TableProperties

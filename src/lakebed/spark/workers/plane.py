@@ -33,7 +33,7 @@ from lakebed.spark.workers.made import scan_plan
 from lakebed.spark.workers.parts import PartsTask
 from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
 from lakebed.spark.workers.vectors import SCHEMA, VectorTask, written_vector
-from lakebed.spark.workers.write import COLUMN, WriteTask, added
+from lakebed.spark.workers.write import write_files
 from lakebed.spec.actions import Add, DeletionVector
 from lakebed.storage.store import Store
 
@@ -114,9 +114,7 @@ class WorkersPlane:
     def write_files(
         self, frame: DataFrame, layout: FileLayout, settings: FileSettings
     ) -> list[Add]:
-        task = WriteTask.of(self.store, layout, settings)
-        rows = frame.mapInArrow(task, f"{COLUMN} string").collect()
-        return [added(row[0]) for row in rows]
+        return write_files(frame, self.store, layout, settings)
 
     def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
         return find_positions(frame, sums)
@@ -151,7 +149,11 @@ class WorkersPlane:
         more = SparkStructType(list(frame.schema.fields)).add(name, IntegerType(), False)
         return frame.mapInArrow(task, more)
 
-    def num_partitions(self, frame: DataFrame) -> int | None:  # noqa: ARG002 - nobody can tell
+    def num_partitions(
+        self,
+        frame: DataFrame,  # noqa: ARG002 - nobody can tell
+        layout: FileLayout,  # noqa: ARG002
+    ) -> int | None:
         return None
 
     def _source_options(

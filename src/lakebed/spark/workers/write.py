@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import orjson
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from lakebed.arrow.write import FileLayout, rows_by_partition, write_file
 from lakebed.formats.arrow_types import cast_table
@@ -48,9 +49,12 @@ class WriteTask:
             yield from map(_row, files.close())
 
 
-def added(row: str) -> Add:
-    """The action of a row that a task gave."""
-    return Add.parse(orjson.loads(row))
+def write_files(
+    frame: DataFrame, store: Store, layout: FileLayout, settings: FileSettings
+) -> list[Add]:
+    """Writes all rows of the frame, each task those that it has."""
+    rows = frame.mapInArrow(WriteTask.of(store, layout, settings), f"{COLUMN} string").collect()
+    return [Add.parse(orjson.loads(row[0])) for row in rows]
 
 
 Values = tuple[tuple[str, str | None], ...]
