@@ -21,6 +21,7 @@ from lakebed.transaction import Operation, Transaction
 
 ON = {
     "delta.columnMapping.mode": "name",
+    "delta.enableIcebergCompatV2": "true",
     "delta.universalFormat.enabledFormats": "iceberg",
 }
 

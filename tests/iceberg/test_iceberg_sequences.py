@@ -238,7 +238,8 @@ def test_columns_without_ids_are_refused_and_the_commit_stands(
     formats = {"delta.universalFormat.enabledFormats": "iceberg"}
     configuration = {**snapshot.metadata.configuration, **formats}
     metadata: Metadata = replace(snapshot.metadata, configuration=configuration)
-    commit(path, metadata)
-    assert lakebed.open(path).version == 1
+    foreign_commit(path, metadata)
+    lakebed.write(path, numbers(10, 20))
+    assert lakebed.open(path).version == 2
     assert "column mapping" in caplog.text
     assert not (path / "metadata").exists()

@@ -14,11 +14,22 @@ import orjson
 import pyarrow as pa
 import pytest
 from made_tables import make_table
-from published_tables import ON, by_pyiceberg, check_same, commit, document, entries, live, rows
+from published_tables import (
+    ON,
+    by_pyiceberg,
+    check_same,
+    commit,
+    document,
+    entries,
+    foreign_commit,
+    live,
+    rows,
+)
 from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed.iceberg.values import partition_summary, to_bytes
+from lakebed.spec.actions import Txn
 from lakebed.spec.schema import DOUBLE, VARIANT, DecimalType, StructField
 
 UTC = timezone.utc
@@ -169,7 +180,12 @@ def test_a_widened_column_starts_anew_so_that_bounds_fit_its_type(tmp_path: Path
 def test_a_type_that_iceberg_does_not_know_is_refused_and_the_commit_stands(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    table = make_table(tmp_path, StructField("v", VARIANT), properties=ON)
-    assert table.version == 0
+    properties = {"delta.columnMapping.mode": "name"}
+    snapshot = make_table(tmp_path, StructField("v", VARIANT), properties=properties).snapshot
+    configuration = {**snapshot.metadata.configuration, **ON}
+    # Lakebed itself refuses to turn it on.
+    foreign_commit(tmp_path, replace(snapshot.metadata, configuration=configuration))
+    commit(tmp_path, Txn("app", 1))
+    assert lakebed.open(tmp_path).version == 2
     assert "Iceberg does not know" in caplog.text
     assert not (tmp_path / "metadata").exists()

@@ -153,7 +153,8 @@ def _with_schema(snapshot: Snapshot, metadata: Metadata, schema: StructType) -> 
 
 def _writable(target: Target, before: Metadata | None = None) -> Target:
     check_writable(target.protocol, target.metadata, handles=HANDLED_FEATURES)
-    check_compat(target.protocol, target.metadata, before)
+    if target.metadata != before:
+        check_compat(target.protocol, target.metadata, before)
     return target
 
 
