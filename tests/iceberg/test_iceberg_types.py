@@ -31,6 +31,7 @@ import lakebed
 from lakebed.iceberg.values import partition_summary, to_bytes
 from lakebed.spec.actions import Txn
 from lakebed.spec.schema import DOUBLE, VARIANT, DecimalType, StructField
+from lakebed.transaction import Operation, Transaction
 
 UTC = timezone.utc
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -185,7 +186,10 @@ def test_a_type_that_iceberg_does_not_know_is_refused_and_the_commit_stands(
     configuration = {**snapshot.metadata.configuration, **ON}
     # Lakebed itself refuses to turn it on.
     foreign_commit(tmp_path, replace(snapshot.metadata, configuration=configuration))
-    commit(tmp_path, Txn("app", 1))
+    newest, handles = lakebed.open(tmp_path).snapshot, {"variantType"}
+    transaction = Transaction(newest, operation=Operation("WRITE"), handles=handles)
+    transaction.stage(Txn("app", 1))
+    transaction.commit().unwrap()
     assert lakebed.open(tmp_path).version == 2
     assert "Iceberg does not know" in caplog.text
     assert not (tmp_path / "metadata").exists()
