@@ -126,6 +126,22 @@ def test_statistics_come_as_columns_where_there_are_some_and_as_text_for_the_res
     assert rows["0.parquet"]["stats_parsed"]["numRecords"] == 5
     assert rows["1.parquet"]["stats_parsed"] is None
     assert rows["1.parquet"]["stats"] == '{"numRecords": 6}'
+    assert rows["0.parquet"]["stats"] is None
+
+
+def test_statistics_come_as_text_for_files_of_the_checkpoint_that_have_no_columns(
+    memory: Store,
+) -> None:
+    create(memory, file(0, stats={"numRecords": 5}), file(1))
+    write_checkpoint(TableLog(memory).snapshot())
+    snapshot = append(
+        memory, 1, file(2, stats={"numRecords": 6}), Remove.of(file(0), timestamp=NOW)
+    )
+    rows = {row["path"]: row for row in snapshot.files_with_stats().to_pylist()}
+    assert rows["1.parquet"]["stats"] is None
+    assert rows["1.parquet"]["stats_parsed"] is None
+    assert rows["2.parquet"]["stats"] == '{"numRecords": 6}'
+    assert rows.keys() == {"1.parquet", "2.parquet"}
 
 
 # --- checkpoints of others ----------------------------------------------------------------------

@@ -67,6 +67,17 @@ class FileState:
     def has_parsed_stats(self) -> bool:
         return self._base is not None and self._base.has("add", "stats_parsed")
 
+    def later_stats(self, parsed: pa.ChunkedArray) -> pa.ChunkedArray | None:
+        """The JSON texts of the files since the base, if all others have parsed statistics.
+
+        `parsed` are those of all files. Texts are most of a checkpoint, and would not be needed.
+        """
+        tail = self._tail.adds
+        count = len(parsed) - tail.num_rows
+        if self._base is None or parsed.slice(0, count).null_count:
+            return None
+        return pa.chunked_array([pa.nulls(count, pa.string()), *tail.column("stats").chunks])
+
     def columns(self, kind: str, fields: Sequence[str]) -> pa.Table:
         return self._table(kind, fields)
 

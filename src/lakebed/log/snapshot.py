@@ -141,7 +141,10 @@ class Snapshot:
         if parsed.null_count == 0:
             empty = pa.chunked_array([pa.nulls(table.num_rows, pa.string())])
             return table.append_column("stats", empty)
-        return table.append_column("stats", self.files(["stats"]).column("stats"))
+        texts = self._state.later_stats(parsed)
+        if texts is None:
+            texts = self.files(["stats"]).column("stats")
+        return table.append_column("stats", texts)
 
     @property
     def has_parsed_stats(self) -> bool:

@@ -60,8 +60,10 @@ class Listing:
     def partitioning(self) -> Partitioning:
         schema = self.snapshot.schema
         fields = [schema.field(name) for name in self.snapshot.partition_columns]
-        columns = file_columns(self.snapshot)
-        return Partitioning(self._jvm, fields, self.files, columns, self.mode)
+        return Partitioning(self._jvm, fields, self._partition_values, self.mode)
+
+    def _partition_values(self) -> pa.MapArray:
+        return self.files.column("partitionValues").combine_chunks()
 
     @cached_property
     def has_vectors(self) -> bool:
@@ -96,7 +98,7 @@ class Listing:
 
     @cached_property
     def all_places(self) -> pa.Int64Array:
-        return pa.array(range(self.files.num_rows), pa.int64())
+        return pc.indices_nonzero(pa.repeat(True, self.files.num_rows)).cast(pa.int64())
 
     def choose(self, partition_filters: Sequence[Filter], filters: Sequence[Filter]) -> Chosen:
         by_values = self.in_partitions(partition_filters)
@@ -149,20 +151,10 @@ class Listing:
     def uris(self, places: pa.Int64Array) -> list[str]:
         """Hadoop's names of files: URIs whose characters are not escaped."""
         paths = self.files.column("path").take(places)
-        if self._are_simple:
+        if _are_simple(paths):
             uris: list[str] = pc.binary_join_element_wise(f"{self.root}/", paths, "").to_pylist()
             return uris
         return [self._uri(path) for path in paths.to_pylist()]
-
-    @cached_property
-    def _are_simple(self) -> bool:
-        """Whether all files are in the folder of the table, under names without escapes."""
-        paths = self.files.column("path")
-        odd = (
-            pc.starts_with(paths, "/"),
-            *(pc.match_substring(paths, each) for each in ("%", ":")),
-        )
-        return not any(pc.any(each).as_py() for each in odd)
 
     def _uri(self, path: str) -> str:
         if not is_absolute(path):
@@ -179,6 +171,15 @@ class Listing:
         if folder not in self._folders:
             self._folders.add(folder)
             failures.serve(folder)
+
+
+def _are_simple(paths: pa.ChunkedArray) -> bool:
+    """Whether all are in the folder of the table, under names without escapes."""
+    found = (
+        pc.starts_with(paths, "/"),
+        *(pc.match_substring(paths, each) for each in ("%", ":")),
+    )
+    return not any(pc.any(each).as_py() for each in found)
 
 
 def _home(root: str) -> tuple[str, str]:

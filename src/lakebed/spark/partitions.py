@@ -7,18 +7,18 @@ per group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.file_actions import map_values
-from lakebed.formats.statistics import FileColumns
 from lakebed.spark.filters import Filter
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.types import stored_name, type_json, visible_schema
 from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.partition_values import parse_column
 from lakebed.spec.schema import StructField, StructType
 
 
@@ -61,23 +61,26 @@ class Partitioning:
         self,
         jvm: Jvm,
         fields: Sequence[StructField],
-        files: pa.Table,
-        columns: FileColumns,
+        values: Callable[[], pa.MapArray],
         mode: str,
     ) -> None:
+        """`values` gets the partition values of all files as the log has them, when asked for."""
         self._jvm = jvm
-        self._columns = columns
+        self._values = values
         self._names = {stored_name(field, mode).lower(): field for field in fields}
-        maps = files.column("partitionValues").combine_chunks()
-        keys = [physical_name(field) if mode != "none" else field.name for field in fields]
-        self._texts = [map_values(maps, key) for key in keys]
+        self._keys = {
+            field.name: physical_name(field) if mode != "none" else field.name for field in fields
+        }
         self.fields = [
             visible_schema(StructType((field,))).fields[0] for field in _renamed(fields, mode)
         ]
 
     def group(self, files: pa.Int64Array, apart: pa.Array | None = None) -> FileGroups:
         """Groups of the given files; files with different values of `apart` never share one."""
-        keys = [texts.take(files) for texts in self._texts]
+        keys = []
+        if self._keys and len(files):
+            maps = self._values().take(files)
+            keys = [map_values(maps, key) for key in self._keys.values()]
         if apart is not None:
             keys.append(apart.take(files))
         if not keys or not len(files):
@@ -109,7 +112,9 @@ class Partitioning:
         return self._rows([*own, *extra])
 
     def _column(self, groups: FileGroups, field: StructField) -> tuple[StructField, pa.Array]:
-        return field, self._columns.partition(field.name).take(groups.first)
+        """Of the few files that stand for their groups, not of all."""
+        texts = map_values(self._values().take(groups.first), self._keys[field.name])
+        return field, parse_column(texts, field.data_type, column=field.name)
 
     def _rows(self, columns: Sequence[tuple[StructField, pa.Array]]) -> JavaObject:
         if not columns:

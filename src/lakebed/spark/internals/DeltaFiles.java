@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiFunction;
@@ -107,7 +108,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
   // --- what Python knows ---
 
   public String[] inputFiles() {
-    String names = (String) python.apply("names", null);
+    String names = new String((byte[]) python.apply("names", null), StandardCharsets.UTF_8);
     return names.isEmpty() ? new String[0] : names.split("\0", -1);
   }
 
