@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
@@ -20,15 +21,27 @@ from lakebed.spec.actions import Add, AddCdc
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
 from lakebed.transaction.row_tracking import physical_records
 
+Matching = Callable[[DataFrame], DataFrame]
 
+
+@dataclass(frozen=True)
 class ReplacingRows(FrameRows):
-    """The twin of `arrow.rewrite`, with scans and writes of Spark."""
+    """The twin of `arrow.rewrite`, with scans and writes of Spark.
+
+    `matching` chooses the rows of a scan that go, in the place of a condition.
+    """
+
+    matching: Matching | None = None
 
     def rewrite(self, wanted: Rewrite) -> Rewritten:
         """Finds the rows that go, and writes those that stay where that is needed."""
         f = functions_of(self.frame)
         scan = RowScan(wanted.snapshot, self.plane, wanted.adds)
-        matching = scan.frame().where(f.expr(wanted.where))
+        matching = (
+            scan.frame().where(f.expr(wanted.where))
+            if self.matching is None
+            else self.matching(scan.frame())
+        )
         check_condition(matching, "replaceWhere")
         marks = RowPositions(scan, IN_SCAN_ORDER).find(matching).rows
         scan = scan.counted(marks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.frame_replace import ReplacingRows
+from lakebed.commands.frame_replace import Matching, ReplacingRows
 from lakebed.commands.optimize.auto import auto_compact
 from lakebed.commands.optimize.clustered_writes import ClusteredWrites
 from lakebed.commands.row_target import RowTarget
@@ -37,6 +37,8 @@ class FrameWrite:
     files: FileSettings = field(default_factory=FileSettings)
     optimize: bool | None = None
     store: Mapping[str, str] = field(default_factory=dict)
+    matching: Matching | None = None
+    """Chooses the rows that an overwrite replaces (`WriteOptions.replace_matching`)."""
 
 
 @without_call_sites()
@@ -54,6 +56,7 @@ def write_frame(write: FrameWrite, settings: Mapping[str, str]) -> Snapshot:
         settings.get(COLLECT_STATS, "true").lower() != "false",
         settings.get(COMPRESSION),
         ClusteredWrites(log, plane, settings, write.options.cluster_by).arranged,
+        write.matching,
     )
     written = write_table(log, rows, write.options)
     auto_compact(RowTarget(session, log, plane), written)

@@ -65,6 +65,8 @@ class WriteOptions:
     """Applications that must not have been here, with the versions that are recorded for them."""
     operation: Mapping[str, Any] | None = None
     """What the history says instead of the mode: `name` and further parameters."""
+    replace_matching: bool = False
+    """`replace_where` is only for the history: the rows themselves say what they replace."""
     replaces_table: bool = False
     """An overwrite makes the table anew, with its properties too, as REPLACE TABLE does."""
 
@@ -115,7 +117,7 @@ class WriteOptions:
 # What only a session of Spark asks for.
 _SESSION_ONLY = {
     *("check_replaced", "replace_data_columns", "default_properties", "data_change"),
-    *("loads", "operation", "replaces_table"),
+    *("loads", "operation", "replaces_table", "replace_matching"),
 }
 
 

@@ -121,6 +121,8 @@ class Replacing:
 
     def _predicate(self, sql: str) -> Expression | None:
         """None if Lakebed would not choose the rows that Spark chooses."""
+        if self.options.replace_matching:
+            return None
         zone = self.rows.spark_zone
         try:
             predicate = parse_predicate(sql, self.snapshot.schema)
@@ -136,7 +138,7 @@ class Replacing:
         return all(path[0].lower() in partitions for path in references(predicate))
 
     def _check_data_columns(self, sql: str) -> None:
-        if not self.options.replace_data_columns:
+        if not self.options.replace_data_columns and not self.options.replace_matching:
             raise InvalidArgumentError(
                 f"replaceWhere {sql!r} is not about partition columns alone, and "
                 "spark.databricks.delta.replaceWhere.dataColumns.enabled is false",

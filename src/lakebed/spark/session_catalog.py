@@ -119,6 +119,16 @@ def replace_entry(session: SparkSession, entry: NewEntry) -> None:
     catalog_of(session).replace(entry)
 
 
+def move_entry(session: SparkSession, entry: NewEntry) -> None:
+    """Makes the name of an external table lead to another place. No file is touched."""
+    catalog = catalog_of(session)
+    if isinstance(catalog, JvmCatalog):
+        catalog.replace(entry)
+        return
+    catalog.drop(entry.database, entry.name)
+    create_entry(session, entry)
+
+
 def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[str]) -> None:
     """Gives a table another name in the same database; the folder of a managed one moves."""
     database, name = new_place(session, (*entry.parts[:1], *new_name)[-2:])

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.errors import SqlError
 from lakebed.spark.read_request import ReadRequest
 from lakebed.spark.session_catalog import not_found
+from lakebed.sql.same_versions import once
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class DeltaRead:
 
     def frame(self, session: SparkSession, sql: str, position: int | None) -> DataFrame:
         """`sql` and `position` are where the statement names it."""
+        return once(repr(self), lambda: self._frame(session, sql, position))
+
+    def _frame(self, session: SparkSession, sql: str, position: int | None) -> DataFrame:
         request = ReadRequest()
         for key, value in self.options.items():
             request.set(key, value)

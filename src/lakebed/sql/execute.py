@@ -16,6 +16,7 @@ from lakebed.sql.grammar import (
     drop,
     insert,
     merge,
+    multi_insert,
     row_changes,
     services,
 )
@@ -28,8 +29,11 @@ from lakebed.sql.run.alter import (
     run_drop_columns,
     run_drop_constraint,
     run_drop_feature,
+    run_refused,
     run_rename_column,
+    run_replace_columns,
     run_set_properties,
+    run_sync_identity,
     run_unset_properties,
 )
 from lakebed.sql.run.clone import run_clone
@@ -48,12 +52,14 @@ from lakebed.sql.run.drop import (
     run_drop,
     run_drop_schema,
     run_rename,
+    run_set_location,
     run_show_create,
     run_truncate,
     run_undrop,
 )
 from lakebed.sql.run.insert import run_insert
 from lakebed.sql.run.merge import run_merge
+from lakebed.sql.run.multi_insert import run_multi_insert
 from lakebed.sql.run.row_changes import run_delete, run_update
 from lakebed.sql.run.services import (
     run_convert,
@@ -75,8 +81,11 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     alter.DropColumns: run_drop_columns,
     alter.DropConstraint: run_drop_constraint,
     alter.DropFeature: run_drop_feature,
+    alter.RefusedChange: run_refused,
     alter.RenameColumn: run_rename_column,
+    alter.ReplaceColumns: run_replace_columns,
     alter.SetProperties: run_set_properties,
+    alter.SyncIdentity: run_sync_identity,
     alter.UnsetProperties: run_unset_properties,
     copy_into.CopyStatement: run_copy,
     describe.CommentOn: run_comment,
@@ -88,6 +97,7 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     describe.ShowProperties: run_show_properties,
     describe.ShowTablesExtended: run_show_extended,
     insert.InsertStatement: run_insert,
+    multi_insert.MultiInsert: run_multi_insert,
     merge.MergeStatement: run_merge,
     row_changes.DeleteStatement: run_delete,
     row_changes.UpdateStatement: run_update,
@@ -105,6 +115,7 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     drop.DropSchema: run_drop_schema,
     drop.DropTable: run_drop,
     drop.RenameTable: run_rename,
+    drop.SetLocation: run_set_location,
     drop.ShowCreateTable: run_show_create,
     drop.TruncateTable: run_truncate,
     drop.UndropTable: run_undrop,

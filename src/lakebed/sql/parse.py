@@ -21,6 +21,7 @@ from lakebed.sql.grammar.drop import (
 )
 from lakebed.sql.grammar.insert import parse_insert
 from lakebed.sql.grammar.merge import parse_merge
+from lakebed.sql.grammar.multi_insert import parse_from
 from lakebed.sql.grammar.row_changes import parse_delete, parse_update
 from lakebed.sql.grammar.services import (
     parse_convert,
@@ -44,6 +45,7 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
     "DELETE": (parse_delete,),
     "DESC": (parse_describe,),
     "DESCRIBE": (parse_describe,),
+    "FROM": (parse_from,),
     "FSCK": (parse_fsck,),
     "GENERATE": (parse_generate,),
     "INSERT": (parse_insert,),
@@ -66,7 +68,11 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
 
 def parse_statement(sql: str) -> Statement | None:
     """None for queries, and for all that is left to Spark."""
-    for grammar in GRAMMARS.get(first_word(sql), ()):
+    word = first_word(sql)
+    if word == "FROM" and _INSERT.search(sql) is None:
+        # Most are queries, which are Spark's.
+        return None
+    for grammar in GRAMMARS.get(word, ()):
         found = grammar(Cursor(sql))
         if found is not None:
             return found
@@ -79,4 +85,5 @@ def first_word(sql: str) -> str:
     return "" if found is None else found[1].upper()
 
 
+_INSERT = re.compile(r"\bINSERT\b", re.IGNORECASE)
 _FIRST = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:(?!/\*).)*?\*/)*(\w+)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Delta tables in the subqueries of a condition.
+"""Delta tables in the subqueries of a condition, and the queries that a WITH before it names.
 
 Spark resolves them by name, and would not find the files. So they become temporary views for as
 long as the statement runs, each of the version that is the newest now.
@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from lakebed.expressions.tokens import Kind, Token, tokenize
 from lakebed.spark.session_catalog import find
 from lakebed.sql.context import SqlContext
+from lakebed.sql.grammar.ctes import cte_names
 from lakebed.sql.query import query_frame
-from lakebed.sql.statement import TableRef
+from lakebed.sql.statement import Slice, TableRef
 
 _NAMES = (Kind.WORD, Kind.QUOTED)
 _AFTER = (
@@ -26,9 +27,11 @@ _AFTER = (
 
 
 @contextmanager
-def with_views(context: SqlContext, texts: Sequence[str | None]) -> Iterator[list[str | None]]:
+def with_views(
+    context: SqlContext, texts: Sequence[str | None], ctes: Slice | None = None
+) -> Iterator[list[str | None]]:
     """The texts with views in the place of Delta tables; the views end with the block."""
-    views = _Views(context)
+    views = _Views(context, ctes)
     try:
         yield [None if text is None else views.rewritten(text) for text in texts]
     finally:
@@ -36,8 +39,10 @@ def with_views(context: SqlContext, texts: Sequence[str | None]) -> Iterator[lis
 
 
 class _Views:
-    def __init__(self, context: SqlContext) -> None:
+    def __init__(self, context: SqlContext, ctes: Slice | None) -> None:
         self._context = context
+        self._ctes = ctes
+        self._queries = () if ctes is None else cte_names(ctes)
         self._names: dict[str, str] = {}
 
     def rewritten(self, text: str) -> str:
@@ -67,10 +72,12 @@ class _Views:
         key = str(ref).lower()
         if key in self._names:
             return self._names[key]
-        if ref.path is None and not self._is_delta(ref):
+        is_query = len(ref.parts) == 1 and ref.parts[0].lower() in self._queries
+        if not is_query and ref.path is None and not self._is_delta(ref):
             return None
         name = f"lakebed_{uuid.uuid4().hex}"
-        frame = query_frame(self._context.session, f"SELECT * FROM {ref}")
+        before = f"{self._ctes} " if is_query else ""
+        frame = query_frame(self._context.session, f"{before}SELECT * FROM {ref}")
         frame.createOrReplaceTempView(name)
         self._names[key] = name
         return name

@@ -24,17 +24,15 @@ def drop_columns(target: AlterTarget, names: Sequence[ColumnName]) -> Snapshot:
 
 
 def plan_drop_columns(snapshot: Snapshot, paths: Sequence[Path]) -> Change:
-    schema, configuration = snapshot.schema, dict(snapshot.metadata.configuration)
+    schema = snapshot.schema
     found: list[Path] = []
     for asked in paths:
         check_mapped(snapshot, asked, "dropped")
         path, _ = resolve(schema, asked)
         _check_layout(snapshot, path)
         schema = remove_field(schema, path)
-        configuration = dropped_from_settings(configuration, path)
         found.append(path)
-    for path in found:
-        _check_dependents(snapshot, path, found)
+    configuration = check_dropped(snapshot, found)
     if set(schema.names) <= set(snapshot.partition_columns):
         raise SchemaError(
             "a table needs at least one column that is not a partition column",
@@ -43,6 +41,17 @@ def plan_drop_columns(snapshot: Snapshot, paths: Sequence[Path]) -> Change:
     done = operation("DROP COLUMNS", columns=as_json([render_path(path) for path in found]))
     metadata = replace(snapshot.metadata, configuration=configuration)
     return schema_change(snapshot, schema, done, metadata)
+
+
+def check_dropped(snapshot: Snapshot, paths: Sequence[Path]) -> dict[str, str]:
+    """The configuration without the columns; an error if something else needs one of them."""
+    configuration = dict(snapshot.metadata.configuration)
+    for path in paths:
+        _check_layout(snapshot, path)
+        configuration = dropped_from_settings(configuration, path)
+    for path in paths:
+        _check_dependents(snapshot, path, paths)
+    return configuration
 
 
 def _check_layout(snapshot: Snapshot, path: Path) -> None:

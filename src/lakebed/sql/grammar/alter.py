@@ -35,6 +35,24 @@ class AddColumns(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReplaceColumns(Statement):
+    columns: tuple[ColumnDefinition, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncIdentity(Statement):
+    column: ColumnRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedChange(Statement):
+    """What Spark knows, and Delta tables cannot do."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RenameColumn(Statement):
     column: ColumnRef
     new_name: str
@@ -116,6 +134,24 @@ def _add_columns(cursor: Cursor, table: TableRef) -> Statement:
     return AddColumns(table, columns=column_definitions(cursor), if_not_exists=absent)
 
 
+def _replace_columns(cursor: Cursor, table: TableRef) -> Statement:
+    return ReplaceColumns(table, columns=column_definitions(cursor))
+
+
+def _refused(message: str, hint: str) -> Callable[[Cursor, TableRef], Statement]:
+    def parse(cursor: Cursor, table: TableRef) -> Statement:
+        cursor.rest()
+        return RefusedChange(table, message=message, hint=hint)
+
+    return parse
+
+
+_PARTITIONS = _refused(
+    "partitions of a Delta table come and go with its rows",
+    "INSERT adds a partition, DELETE FROM ... WHERE takes one away",
+)
+
+
 def _rename_column(cursor: Cursor, table: TableRef) -> Statement:
     old = column(cursor)
     cursor.expect("TO")
@@ -133,6 +169,10 @@ def _drop_columns(cursor: Cursor, table: TableRef) -> Statement:
 
 
 def _alter_column(cursor: Cursor, table: TableRef) -> Statement:
+    mark, name = cursor.mark(), column(cursor)
+    if cursor.accept("SYNC", "IDENTITY"):
+        return SyncIdentity(table, column=name)
+    cursor.reset(mark)
     found = [_change(cursor)]
     while cursor.accept_symbol(","):
         found.append(_change(cursor))
@@ -239,4 +279,13 @@ _ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, TableRef], Statement]] = {
     ("DROP", "CONSTRAINT"): _drop_constraint,
     ("CLUSTER", "BY"): _cluster_by,
     ("DROP", "FEATURE"): _drop_feature,
+    ("REPLACE", "COLUMNS"): _replace_columns,
+    ("ADD", "PARTITION"): _PARTITIONS,
+    ("ADD", "IF", "NOT", "EXISTS", "PARTITION"): _PARTITIONS,
+    ("DROP", "PARTITION"): _PARTITIONS,
+    ("DROP", "IF", "EXISTS", "PARTITION"): _PARTITIONS,
+    ("PARTITION",): _PARTITIONS,
+    ("RECOVER", "PARTITIONS"): _PARTITIONS,
+    ("SET", "SERDE"): _refused("Delta tables have no SERDE", "leave it out"),
+    ("SET", "SERDEPROPERTIES"): _refused("Delta tables have no SERDE", "leave it out"),
 }

@@ -261,7 +261,20 @@ def _clause(cursor: Cursor, columns: object) -> tuple[str, object] | None:
         return "comment", cursor.string("a comment")
     if cursor.accept("TBLPROPERTIES"):
         return "properties", properties(cursor)
+    if cursor.at("OPTIONS"):
+        return _options(cursor)
     return None
+
+
+def _options(cursor: Cursor) -> tuple[str, object]:
+    """`path` is another way to say LOCATION."""
+    token = cursor.next()
+    found = {key.lower(): value for key, value in properties(cursor).items()}
+    if list(found) != ["path"]:
+        raise cursor.error(
+            "a Delta table has no option but 'path'", token, hint="properties go to TBLPROPERTIES"
+        )
+    return "location", found["path"]
 
 
 def _partition_columns(cursor: Cursor, columns: object) -> tuple[str, ...]:

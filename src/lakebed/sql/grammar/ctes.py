@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.insert import parse_insert
 from lakebed.sql.grammar.merge import parse_merge
+from lakebed.sql.grammar.multi_insert import parse_from
 from lakebed.sql.grammar.row_changes import parse_delete, parse_update
 from lakebed.sql.statement import Slice, Statement
 
-_MAYBE = re.compile(r"\)\s*(?:INSERT|MERGE|DELETE|UPDATE)\b", re.IGNORECASE)
+_MAYBE = re.compile(
+    r"\)\s*(?:INSERT|MERGE|DELETE|UPDATE|FROM\b.*\bINSERT)\b", re.IGNORECASE | re.DOTALL
+)
 
 
 def parse_with(cursor: Cursor) -> Statement | None:
@@ -27,21 +31,31 @@ def parse_with(cursor: Cursor) -> Statement | None:
     return None
 
 
-_STATEMENTS = {
+_STATEMENTS: Mapping[str, Callable[[Cursor, Slice | None], Statement | None]] = {
     "INSERT": parse_insert,
     "MERGE": parse_merge,
     "DELETE": parse_delete,
     "UPDATE": parse_update,
+    "FROM": parse_from,
 }
 
 
-def _pass_ctes(cursor: Cursor) -> bool:
+def cte_names(ctes: Slice) -> list[str]:
+    """The names that a WITH gives to queries, in small letters."""
+    found: list[str] = []
+    _pass_ctes(Cursor(ctes.text), found)
+    return found
+
+
+def _pass_ctes(cursor: Cursor, names: list[str] | None = None) -> bool:
     cursor.expect("WITH")
     cursor.accept("RECURSIVE")
     while True:
         if not cursor.at_name:
             return False
-        cursor.next()
+        name = cursor.next().text
+        if names is not None:
+            names.append(name.lower())
         cursor.until("AS")
         if not cursor.accept("AS") or not cursor.at_symbol("("):
             return False

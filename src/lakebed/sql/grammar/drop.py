@@ -51,6 +51,11 @@ class RenameTable(Statement):
     new_name: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class SetLocation(Statement):
+    location: str = ""
+
+
 def parse_drop(cursor: Cursor) -> Statement | None:
     cursor.expect("DROP")
     if cursor.accept_any("SCHEMA", "DATABASE"):
@@ -90,9 +95,14 @@ def parse_show_create(cursor: Cursor) -> Statement | None:
 
 
 def parse_rename(cursor: Cursor) -> Statement | None:
+    """ALTER TABLE, where it is about the name in the catalog."""
     if not cursor.accept("ALTER", "TABLE"):
         return None
     table = cursor.table()
+    if cursor.accept("SET", "LOCATION"):
+        location = cursor.string("a location")
+        cursor.expect_end()
+        return SetLocation(table, location=location)
     if not cursor.accept("RENAME", "TO"):
         return None
     new_name = cursor.parts("the new name of the table")

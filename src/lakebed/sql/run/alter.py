@@ -15,7 +15,12 @@ from lakebed.commands.alter.drop_columns import drop_columns
 from lakebed.commands.alter.drop_feature import drop_feature
 from lakebed.commands.alter.properties import set_comment, set_properties, unset_properties
 from lakebed.commands.alter.rename_column import rename_column
-from lakebed.errors import SchemaError, SqlError
+from lakebed.commands.alter.replace_columns import replace_columns
+from lakebed.commands.alter.sync_identity import identity_column, plan_sync_identity
+from lakebed.errors import SchemaError, SqlError, UnsupportedFeatureError
+from lakebed.spark.functions import functions_of
+from lakebed.spark.planes import plane_for
+from lakebed.spark.projection import quote
 from lakebed.spec.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.schema import DataType, StructType, find_path
 from lakebed.sql.column_errors import pointing_at
@@ -29,8 +34,11 @@ from lakebed.sql.grammar.alter import (
     DropColumns,
     DropConstraint,
     DropFeature,
+    RefusedChange,
     RenameColumn,
+    ReplaceColumns,
     SetProperties,
+    SyncIdentity,
     UnsetProperties,
 )
 from lakebed.sql.grammar.column_definitions import ColumnDefinition
@@ -70,6 +78,44 @@ def run_add_columns(context: SqlContext, statement: AddColumns) -> DataFrame | N
     if new:
         found.alter.apply(lambda snapshot: plan_add_columns(snapshot, new))
     return context.empty()
+
+
+def run_replace_columns(context: SqlContext, statement: ReplaceColumns) -> DataFrame | None:
+    found = open_table(context, statement)
+    if found is None:
+        return None
+    fields = []
+    for each in statement.columns:
+        if len(each.column.parts) > 1:
+            message = f"{each.column} is a field of a column, and comes with its column"
+            raise SqlError(message, sql=context.sql, position=each.column.position)
+        fields.append(_new_column(context, each, found.snapshot.schema).field)
+    replace_columns(found.alter, fields)
+    return context.empty()
+
+
+def run_sync_identity(context: SqlContext, statement: SyncIdentity) -> DataFrame | None:
+    found = open_table(context, statement)
+    if found is None:
+        return None
+    snapshot = found.snapshot
+    _check_known(context, statement.column, snapshot.schema)
+    field, marks = identity_column(snapshot, statement.column.parts)
+    frame = plane_for(context.session, found.log.store, found.root, {}).scan(snapshot, {})
+    f = functions_of(frame)
+    furthest = f.max if marks.step > 0 else f.min
+    row = frame.agg(furthest(f.col(quote(field.name)))).head()
+    change = plan_sync_identity(snapshot, (field.name,), None if row is None else row[0])
+    if change is not None:
+        found.alter.commit(snapshot, change)
+    return context.empty()
+
+
+def run_refused(context: SqlContext, statement: RefusedChange) -> DataFrame | None:
+    """None if it is about another kind of table."""
+    if open_table(context, statement) is None:
+        return None
+    raise UnsupportedFeatureError(statement.message, hint=statement.hint)
 
 
 def _new_column(context: SqlContext, given: ColumnDefinition, schema: StructType) -> NewColumn:

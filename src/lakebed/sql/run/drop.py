@@ -7,23 +7,24 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.dropped_tables import drop_table, undrop_table
-from lakebed.errors import InvalidArgumentError, TableExistsError
+from lakebed.errors import InvalidArgumentError, SchemaMismatchError, TableExistsError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spark.catalog_entry import TableEntry
+from lakebed.spark.catalog_entry import NewEntry, TableEntry
 from lakebed.spark.location import open_location
 from lakebed.spark.mirrored_catalog import MirroredCatalog
-from lakebed.spark.session_catalog import catalog_of, find, rename_entry
+from lakebed.spark.session_catalog import catalog_of, find, move_entry, rename_entry
 from lakebed.spark.sql_text import column_text, literal, quoted, quoted_parts
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import current_default, generation_expression, identity
-from lakebed.spec.schema import StructField
+from lakebed.spec.schema import StructField, schema_to_json
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.drop import (
     CreateSchema,
     DropSchema,
     DropTable,
     RenameTable,
+    SetLocation,
     ShowCreateTable,
     TruncateTable,
     UndropTable,
@@ -107,6 +108,36 @@ def run_rename(context: SqlContext, statement: RenameTable) -> DataFrame | None:
             f"{entry.location} is a path: it has no name that could change", hint="move the folder"
         )
     rename_entry(context.session, entry, statement.new_name)
+    return context.empty()
+
+
+def run_set_location(context: SqlContext, statement: SetLocation) -> DataFrame | None:
+    """The name leads to another table, which has the same columns."""
+    session = context.session
+    entry = find(session, statement.table.parts)
+    if entry is None or not entry.is_delta:
+        return None
+    if entry.is_path or entry.is_managed:
+        what = "is a path" if entry.is_path else "is a managed table, whose files are its own"
+        raise InvalidArgumentError(
+            f"{entry.name} {what}: its location cannot change",
+            hint="CREATE TABLE ... LOCATION gives a name to a table that is there",
+        )
+    store, root = open_location(session, statement.location, {})
+    new = TableLog(store).snapshot()
+    store, _ = open_location(session, entry.location or "", {})
+    if strip(new.schema) != strip(TableLog(store).snapshot().schema):
+        raise SchemaMismatchError(
+            f"the table at {statement.location} has other columns than {entry.name}",
+            hint="drop the name, and create it anew with this location",
+        )
+    schema = schema_to_json(strip(new.schema))
+    partitions = new.metadata.partition_columns
+    database, name = entry.parts
+    move_entry(
+        session,
+        NewEntry(database, name, root, False, schema, partitions, entry.comment, entry.owner),
+    )
     return context.empty()
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 
+from lakebed.commands.frame_write import FrameWrite, write_frame
+from lakebed.commands.row_target import USER_METADATA
+from lakebed.commands.stable_rows import stable_rows
+from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, SqlError
 from lakebed.spark.assigning import assigned_by_name, assigned_by_position
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import spark_type
+from lakebed.spark.session_settings import all_settings
 from lakebed.spec.schema import StructField
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
@@ -18,6 +25,7 @@ from lakebed.sql.names_in import check_once, nearest, renamed, top_column
 from lakebed.sql.query import query_frame
 from lakebed.sql.run.default_values import without_defaults
 from lakebed.sql.statement import Slice
+from lakebed.sql.subqueries import with_views
 from lakebed.sql.tables import OpenTable, open_table
 
 _DYNAMIC = "partitionOverwriteMode"
@@ -29,14 +37,21 @@ def run_insert(context: SqlContext, statement: InsertStatement) -> DataFrame | N
     found = open_table(context, statement)
     if found is None:
         return None
-    insert = _Insert(context, statement, found)
-    with pointing_at(context, [statement.replace_where]):
-        insert.run()
+    Insert(context, statement, found).run()
     return context.empty()
 
 
-class _Insert:
-    def __init__(self, context: SqlContext, statement: InsertStatement, found: OpenTable) -> None:
+class Insert:
+    """`source` is a FROM clause that stands before the query."""
+
+    def __init__(
+        self,
+        context: SqlContext,
+        statement: InsertStatement,
+        found: OpenTable,
+        source: Slice | None = None,
+    ) -> None:
+        self._source = source
         self._context = context
         self._statement = statement
         self._found = found
@@ -47,11 +62,45 @@ class _Insert:
         statement = self._statement
         if statement.if_not_exists and self._has_partition():
             return
-        frame = self._with_static(self._by_name() if statement.by_name else self._by_position())
+        with pointing_at(self._context, [statement.replace_where, statement.replace_on]):
+            if statement.replace_on is not None:
+                self._replace_on(statement.replace_on)
+            else:
+                self._write(self.rows)
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """As the table has them."""
+        by_name = self._statement.by_name
+        return self._with_static(self._by_name() if by_name else self._by_position())
+
+    def _write(self, frame: DataFrame) -> None:
         writer = frame.write.format("delta")
+        if self._statement.evolves:
+            writer = writer.option("mergeSchema", "true")
         options = self._options()
         mode = "append" if options is None else "overwrite"
         writer.mode(mode).options(**(options or {})).save(self._found.location)
+
+    def _replace_on(self, condition: Slice) -> None:
+        """Rows of the table that meet a row of the query go, and all of these come."""
+        statement, session = self._statement, self._context.session
+        names = self._found.names if statement.alias is None else ((statement.alias,),)
+        target = statement.alias or (None if self._found.ref.path else self._found.ref.parts[-1])
+        with with_views(self._context, [renamed(condition, names, target)]) as (text,):
+            assert text is not None
+            rows = self.rows
+            request = WriteOptions(
+                mode="overwrite",
+                merge_schema=self._merges,
+                user_metadata=session.conf.get(USER_METADATA, None),
+                replace_where=condition.text,
+                check_replaced=False,
+                replace_matching=True,
+            )
+            matching = _Meeting(self._queried, target, statement.source_alias, text)
+            write = FrameWrite(rows, self._found.location, request, matching=matching)
+            write_frame(write, all_settings(session))
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -66,9 +115,13 @@ class _Insert:
         return assigned_by_position(frame, targets)
 
     def _query(self, text: str) -> DataFrame:
-        ctes = self._statement.ctes
-        whole = text if ctes is None else f"{ctes} {text}"
-        return query_frame(self._context.session, whole)
+        before = [each for each in (self._statement.ctes, self._source) if each is not None]
+        frame = query_frame(self._context.session, " ".join([*map(str, before), text]))
+        if self._statement.replace_on is not None:
+            # They are asked for twice: what is inserted must be what was compared.
+            frame = stable_rows(frame)
+        self._queried = frame
+        return frame
 
     def _targets(self) -> list[StructField]:
         """The columns that the query has values for, in its order."""
@@ -99,7 +152,8 @@ class _Insert:
 
     @property
     def _merges(self) -> bool:
-        return str(self._context.session.conf.get(_AUTO_MERGE, "false")).lower() == "true"
+        setting = str(self._context.session.conf.get(_AUTO_MERGE, "false")).lower()
+        return self._statement.evolves or setting == "true"
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -168,6 +222,22 @@ class _Insert:
             "REPLACE USING takes all partition columns of the table and no others",
             hint="use REPLACE WHERE, or MERGE",
         )
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """Rows of the table that meet a row of the source, by a condition on both."""
+
+    source: DataFrame
+    target_name: str | None
+    source_name: str | None
+    condition: str
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        f = functions_of(rows)
+        target = rows if self.target_name is None else rows.alias(self.target_name)
+        source = self.source if self.source_name is None else self.source.alias(self.source_name)
+        return target.join(source, f.expr(self.condition), "left_semi")
 
 
 def _equals(name: str, value: Slice | None) -> str:

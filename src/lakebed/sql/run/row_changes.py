@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from lakebed.errors import SqlError
 from lakebed.spec.column_metadata import current_default
 from lakebed.spec.schema import StructType
 from lakebed.sql.column_errors import pointing_at
@@ -22,11 +21,11 @@ def run_delete(context: SqlContext, statement: DeleteStatement) -> DataFrame | N
     found = open_table(context, statement)
     if found is None:
         return None
-    check_no_ctes(context, statement.ctes)
     names = _names(found, statement.alias)
     texts = [statement.where]
     alias, (where,) = _as_local(found, names, texts)
-    with pointing_at(context, texts), with_views(context, [where]) as (condition,):
+    views = with_views(context, [where], statement.ctes)
+    with pointing_at(context, texts), views as (condition,):
         return found.delta(alias).delete(condition)
 
 
@@ -34,13 +33,13 @@ def run_update(context: SqlContext, statement: UpdateStatement) -> DataFrame | N
     found = open_table(context, statement)
     if found is None:
         return None
-    check_no_ctes(context, statement.ctes)
     names = _names(found, statement.alias)
     texts = [statement.where, *(each.value for each in statement.assigned)]
     alias, (where, *values) = _as_local(found, names, texts)
     columns = assigned_columns(context, statement.assigned, found.snapshot.schema, names)
     schema = found.snapshot.schema
-    with pointing_at(context, texts), with_views(context, [where, *values]) as (condition, *new):
+    views = with_views(context, [where, *values], statement.ctes)
+    with pointing_at(context, texts), views as (condition, *new):
         changes = {
             name: value or default_text(schema, name)
             for name, value in zip(columns, new, strict=True)
@@ -65,16 +64,6 @@ def default_text(schema: StructType, name: str) -> str:
     """What DEFAULT stands for."""
     field = next((each for each in schema.fields if rendered((each.name,)) == name), None)
     return (None if field is None else current_default(field)) or "NULL"
-
-
-def check_no_ctes(context: SqlContext, ctes: Slice | None) -> None:
-    if ctes is not None:
-        raise SqlError(
-            "WITH before DELETE and UPDATE is not supported",
-            sql=context.sql,
-            position=ctes.position,
-            hint="put the query where it is used, as in WHERE id IN (SELECT ...)",
-        )
 
 
 def rendered(path: Sequence[str]) -> str:

@@ -1,0 +1,17 @@
+"""Rows of a DataFrame that are the same each time they are asked for."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from lakebed.spark.functions import is_connect
+
+
+def stable_rows(frame: DataFrame) -> DataFrame:
+    """Stored, unless it is certain that they are the same anyway."""
+    if not is_connect(frame):
+        from lakebed.spark.internals.plans import is_stable
+
+        if is_stable(frame):
+            return frame
+    return frame.localCheckpoint()
