@@ -67,3 +67,19 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Spark interprets expressions instead of compiling each plan.
+
+    For tests with hundreds of small plans, most of whose time would be the compiler's. What Spark
+    compiles, and that it gives the same rows, is for the tests that do without this.
+    """
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    before = {name: spark.conf.get(name) for name in names}
+    for name, value in zip(names, ("false", "NO_CODEGEN"), strict=True):
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)

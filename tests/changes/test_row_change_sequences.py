@@ -426,6 +426,7 @@ def counted(frame: DataFrame) -> dict[str, int]:
 
 
 @pytest.mark.timeout(0 if LONG else 600)
+@pytest.mark.usefixtures("interpreted")
 def test_any_sequence_of_commands_does_what_the_model_does(spark: SparkSession) -> None:
     run_state_machine_as_test(
         type("Machine", (Sequences,), {"spark": spark}),

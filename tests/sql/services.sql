@@ -41,8 +41,8 @@ DELETE FROM events WHERE id = 1;
 REORG TABLE events APPLY (PURGE);
 -- columns: path, metrics
 
-REORG TABLE events APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2));
--- error: UNSUPPORTED_FEATURE Iceberg
+REORG TABLE events APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 9));
+-- error: INVALID_ARGUMENT 9
 
 REORG TABLE events APPLY (CLEAN);
 -- error: SQL expected PURGE
@@ -169,3 +169,19 @@ SHOW COLUMNS FROM plain;
 -- | part
 
 SHOW TBLPROPERTIES plain;
+
+CREATE TABLE shared_rows (id INT, part STRING) USING delta PARTITIONED BY (part);
+
+INSERT INTO shared_rows VALUES (1, 'a'), (2, NULL);
+
+REORG TABLE shared_rows APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2));
+
+SHOW TBLPROPERTIES shared_rows ('delta.universalFormat.enabledFormats');
+-- | delta.universalFormat.enabledFormats | iceberg
+
+SELECT * FROM shared_rows;
+-- | 1 | a
+-- | 2 | NULL
+-- table: shared_rows
+-- | 1 | a
+-- | 2 | NULL

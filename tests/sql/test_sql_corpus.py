@@ -33,6 +33,7 @@ def corpus(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Spar
             spark.conf.set(key, before[key])
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize(
     ("corpus", "path"), [(path, path) for path in FILES], indirect=["corpus"], ids=lambda p: p.stem
 )
