@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from altered_tables import by_deltalake, by_duckdb
 from iceberg_facts import actions_of, configuration_of, live_adds, metadata_of, problems
+from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed.errors import (
+    ConcurrentAppendError,
     InvalidArgumentError,
     InvalidCommitError,
     LakebedError,
+    MetadataChangedError,
     SchemaError,
     TablePropertyError,
     UnsupportedFeatureError,
@@ -149,6 +153,18 @@ def test_what_a_version_does_not_allow_is_no_new_table(
     assert not path.exists()
 
 
+def test_empty_partition_values_are_null_in_the_files_as_they_are_in_the_log(path: Path) -> None:
+    data = pa.table({"id": [1, 2, 3], "p": ["", "a", None], "b": [b"x", b"", b""]})
+    lakebed.write(path, data, partition_by=["p", "b"], properties={**V2, FORMATS: "iceberg"})
+    wanted = [(1, None, b"x"), (2, "a", None), (3, None, None)]
+    by_iceberg = StaticTable.from_metadata(str(path)).scan().to_arrow().to_pylist()
+    for found in (by_deltalake(path), by_iceberg, lakebed.open(path).to_arrow().to_pylist()):
+        assert sorted(tuple(row.values()) for row in found) == wanted
+    files = [pq.ParquetFile(path / each).read() for each in live_adds(path)]
+    stored = [tuple(row.values()) for each in files for row in each.to_pylist()]
+    assert sorted(stored) == wanted
+
+
 # --- changes of the table -----------------------------------------------------------------------
 
 CHANGES: dict[str, Any] = {
@@ -250,6 +266,46 @@ def test_a_file_without_a_number_of_rows_is_not_committed(path: Path) -> None:
     transaction.stage(add)
     with pytest.raises(InvalidCommitError, match="numRecords"):
         transaction.commit()
+
+
+def test_a_write_that_began_before_is_a_conflict(path: Path) -> None:
+    """It knows nothing of the ids and values that its files would need."""
+    lakebed.write(path, FLAT, properties=MAPPED)
+    log = TableLog(open_store(str(path)))
+    transaction = Transaction(log.snapshot(), operation=Operation("WRITE"))
+    [known] = live_adds(path).values()
+    transaction.stage(Add.parse({**known, "path": "other.parquet"}))
+    lakebed.open(path).set_properties(V2)
+    with pytest.raises(MetadataChangedError):
+        transaction.commit().unwrap()
+
+
+def test_files_that_come_while_it_is_turned_on_are_a_conflict(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakebed.commands.alter import properties
+
+    lakebed.write(path, FLAT, partition_by=["p"], properties=MAPPED)
+    lakebed.write(path, FLAT.slice(0, 0), mode="overwrite")
+    check_files = properties.check_files
+
+    def check_and_write(*arguments: Any) -> None:
+        check_files(*arguments)
+        lakebed.write(path, FLAT)
+
+    monkeypatch.setattr(properties, "check_files", check_and_write)
+    table = lakebed.open(path)
+    with pytest.raises(ConcurrentAppendError):
+        table.set_properties(V2)
+
+
+def test_tags_are_in_checkpoints(path: Path) -> None:
+    from lakebed.formats.file_actions import adds_from_table
+
+    lakebed.write(path, FLAT, properties=V2).checkpoint()
+    (path / "_delta_log" / f"{0:020d}.json").unlink()
+    [add] = adds_from_table(lakebed.open(path).snapshot.files())
+    assert add.tags == {"ICEBERG_COMPAT_VERSION": "2"}
 
 
 def test_a_restored_table_and_a_clone_keep_the_tags_and_the_ids(path: Path) -> None:

@@ -29,7 +29,15 @@ from lakebed.spec.iceberg_compat import active_compat
 from lakebed.spec.partition_values import serialize_column
 from lakebed.spec.paths import data_file_name, data_file_path, encode_path
 from lakebed.spec.properties import TableProperties
-from lakebed.spec.schema import StructField, StructType, parse_schema, walk, without_void
+from lakebed.spec.schema import (
+    BINARY,
+    STRING,
+    StructField,
+    StructType,
+    parse_schema,
+    walk,
+    without_void,
+)
 from lakebed.spec.schema_validation import validate_void
 from lakebed.spec.stats import indexed_columns
 from lakebed.storage.store import Store
@@ -130,8 +138,16 @@ class FileLayout:
 
     @cached_property
     def has_nested_ids(self) -> bool:
-        """Whether elements of arrays or entries of maps have ids, which Spark cannot write."""
-        return any(nested_ids(each) for _, each in walk(self.physical))
+        """Whether elements of arrays or entries of maps need ids, which Spark cannot write."""
+        return bool(self.tags) and any(nested_ids(each) for _, each in walk(self.physical))
+
+    @cached_property
+    def may_be_empty(self) -> frozenset[str]:
+        """Partition columns in the files where an empty value must be null, as it is in the log."""
+        if not self.keeps_partitions:
+            return frozenset()
+        fields = [self.schema.field(name) for name in self.partition_columns]
+        return frozenset(each.name for each in fields if each.data_type in (STRING, BINARY))
 
     @property
     def codec(self) -> str:
@@ -315,6 +331,11 @@ def stored_rows(layout: FileLayout, table: pa.Table) -> pa.Table:
     """The columns of the files, under their physical names and ids."""
     schema = parquet_schema(layout.physical, with_field_ids=layout.mode != "none")
     rows = cast_table(table, layout.stored)
+    for name in layout.may_be_empty:
+        column = rows.column(name)
+        is_empty = pc.equal(pc.binary_length(column), 0)
+        filled = pc.if_else(is_empty, pa.scalar(None, column.type), column)
+        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), filled)
     columns = [relabel(rows.column(i), field.type) for i, field in enumerate(schema)]
     return pa.table(columns, schema=schema)
 

@@ -104,11 +104,17 @@ def _options(settings: FileSettings) -> dict[str, str]:
 
 def _stored_columns(layout: FileLayout) -> list[Column]:
     """The columns of the files, under their physical names and ids."""
-    return [_stored_column(field, layout.mode) for field in layout.stored.fields]
+    empty = layout.may_be_empty
+    return [
+        _stored_column(field, layout.mode, may_be_empty=field.name in empty)
+        for field in layout.stored.fields
+    ]
 
 
-def _stored_column(field: StructField, mode: str) -> Column:
+def _stored_column(field: StructField, mode: str, *, may_be_empty: bool) -> Column:
     value = F.col(quote(field.name))
+    if may_be_empty:
+        value = F.when(F.octet_length(value) > 0, value)
     if mode == "none":
         # Metadata of the DataFrame's columns would go into the footer.
         return value.alias(field.name, metadata={})
