@@ -149,7 +149,7 @@ class JvmCatalog:
                 entry.schema or _NO_COLUMNS
             ),
             "provider": self._option("delta"),
-            "partitionColumnNames": self._jvm.PythonUtils.toSeq(list(entry.partition_by)),
+            "partitionColumnNames": self._jvm.PythonUtils.toSeq(_trailing(entry)),
             "comment": self._option(entry.comment),
         }
         given["owner"] = entry.owner or self._session.sparkContext.sparkUser()
@@ -200,6 +200,13 @@ class JvmCatalog:
     def _text(self, uri: Any) -> str:
         """As Hadoop writes paths: no character is escaped."""
         return str(self._jvm.org.apache.hadoop.fs.Path(uri).toString())
+
+
+def _trailing(entry: NewEntry) -> list[str]:
+    """A Hive metastore wants partition columns to be the last ones; the log knows them anyway."""
+    names = [each["name"] for each in json.loads(entry.schema or _NO_COLUMNS)["fields"]]
+    count = len(entry.partition_by)
+    return list(entry.partition_by) if names[len(names) - count :] == [*entry.partition_by] else []
 
 
 def _listed(jvm: Any, found: Any) -> list[Any]:
