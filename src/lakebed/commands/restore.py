@@ -18,6 +18,7 @@ from datetime import datetime
 import pyarrow.compute as pc
 
 from lakebed.commands.alter.clustering_columns import DOMAIN as CLUSTERING
+from lakebed.commands.alter.clustering_columns import FEATURE, clustering_domain
 from lakebed.commands.carried_metadata import (
     unclustered_if_partitioned,
     with_identity_marks,
@@ -31,6 +32,7 @@ from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, DomainMetadata, Metadata, Protocol, Remove
+from lakebed.spec.column_mapping import mapping_mode
 from lakebed.spec.features import is_supported, supported_features, upgraded
 from lakebed.transaction import Committed, IsolationLevel, Operation, Transaction
 
@@ -162,8 +164,8 @@ class _Restore:
     def _domains(self, protocol: Protocol) -> list[DomainMetadata]:
         """Clustering columns are part of how the table was; other domains are left alone.
 
-        A version that was not clustered may be partitioned, and no table is both: so the domain
-        goes, where delta-spark would leave it without columns.
+        As in delta-spark a version that was not clustered has no columns in the domain. One that
+        is partitioned has no domain: no table is both.
         """
         before, after = (each.domains.get(CLUSTERING) for each in (self._latest, self._wanted))
         if before == after or not is_supported(protocol, "domainMetadata"):
@@ -171,7 +173,10 @@ class _Restore:
         if after is not None:
             return [after]
         assert before is not None
-        return [replace(before, removed=True)]
+        if not is_supported(protocol, FEATURE):
+            return [replace(before, removed=True)]
+        mode = mapping_mode(self._wanted.metadata.configuration)
+        return [clustering_domain(self._wanted.schema, (), mode)]
 
 
 def _size(adds: Sequence[Add]) -> int:
