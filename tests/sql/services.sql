@@ -93,6 +93,9 @@ RESTORE TABLE events TO TIMESTAMP AS OF 'no time';
 
 GENERATE symlink_format_manifest FOR TABLE events;
 
+MSCK REPAIR TABLE events SYNC METADATA;
+-- error: INVALID_ARGUMENT readers of Iceberg
+
 GENERATE no_such_mode FOR TABLE events;
 -- error: INVALID_ARGUMENT symlink_format_manifest
 

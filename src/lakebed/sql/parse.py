@@ -30,6 +30,7 @@ from lakebed.sql.grammar.services import (
     parse_optimize,
     parse_reorg,
     parse_restore,
+    parse_sync_metadata,
     parse_vacuum,
 )
 from lakebed.sql.statement import Statement
@@ -50,6 +51,7 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
     "GENERATE": (parse_generate,),
     "INSERT": (parse_insert,),
     "MERGE": (parse_merge,),
+    "MSCK": (parse_sync_metadata,),
     "OPTIMIZE": (parse_optimize,),
     "REORG": (parse_reorg,),
     "RESTORE": (parse_restore,),

@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, FSCK REPAIR and CONVERT TO DELTA."""
+"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, MSCK, FSCK REPAIR and CONVERT TO DELTA."""
 
 from __future__ import annotations
 
@@ -170,6 +170,18 @@ def parse_generate(cursor: Cursor) -> Statement:
     table = cursor.table()
     cursor.expect_end()
     return GenerateStatement(table, True, mode=mode)
+
+
+def parse_sync_metadata(cursor: Cursor) -> Statement | None:
+    """MSCK REPAIR TABLE t SYNC METADATA; without the end it is about Hive's partitions."""
+    cursor.expect("MSCK")
+    if not cursor.accept("REPAIR", "TABLE"):
+        return None
+    table = cursor.table()
+    if not cursor.accept("SYNC", "METADATA"):
+        return None
+    cursor.expect_end()
+    return GenerateStatement(table, True, mode="iceberg")
 
 
 def parse_fsck(cursor: Cursor) -> Statement:
