@@ -20,7 +20,6 @@ from lakebed.spec.actions import Action, Add, Remove, wrap
 from lakebed.transaction import Operation, Transaction
 
 ON = {
-    "delta.columnMapping.mode": "name",
     "delta.enableIcebergCompatV2": "true",
     "delta.universalFormat.enabledFormats": "iceberg",
 }

@@ -20,7 +20,8 @@ from lakebed.storage.store import Store
 Record = dict[str, Any]
 EXISTING, ADDED, DELETED = 0, 1, 2
 
-FILES_PER_MANIFEST = 5_000
+# A removal writes the whole manifest of its file anew, so they are not large.
+FILES_PER_MANIFEST = 1_000
 
 
 def added_entry(data_file: Record, snapshot_id: int) -> Record:

@@ -32,7 +32,7 @@ from lakebed.iceberg.table import DELTA_TIMESTAMP, DELTA_VERSION, IcebergTable
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 
-# So many manifests make planning slow for readers; then the small ones are put together.
+# So many small manifests make planning slow for readers; then they are put together.
 MANY_MANIFESTS = 100
 _AT_ONCE = 64
 # More texts than this are found faster by decoding the manifest.
@@ -146,7 +146,7 @@ class _Writer:
         """The manifests without the removed files; small ones together if there are many."""
         self._count(parent)
         touched = dict(self._holding(manifests, removed)) if removed else {}
-        merged = _small(manifests) if len(manifests) >= MANY_MANIFESTS else set[str]()
+        merged = _small(manifests)
         pool: list[Record] = []
         for manifest in manifests:
             path = manifest["manifest_path"]
@@ -238,8 +238,10 @@ class _Writer:
 
 
 def _small(manifests: Sequence[Record]) -> set[str]:
+    """Manifests to put together, if there are many."""
     few = FILES_PER_MANIFEST // 2
-    return {each["manifest_path"] for each in manifests if live_files(each) < few}
+    found = {each["manifest_path"] for each in manifests if live_files(each) < few}
+    return found if len(found) >= MANY_MANIFESTS else set()
 
 
 def _pieces(files: pa.Table) -> Iterator[pa.Table]:
