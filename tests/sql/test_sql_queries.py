@@ -222,6 +222,35 @@ def test_plans_are_explained_and_results_cached(shop: SparkSession) -> None:
     shop.sql("DROP VIEW kept")
 
 
+@pytest.mark.parametrize("way", ["statement", "catalog"])
+def test_uncaching_releases_the_version_that_was_cached(
+    shop: SparkSession, tmp_path: Path, way: str
+) -> None:
+    lakebed.write(tmp_path / "t", pa.table({"id": [1]}))
+    name_table(shop, f"cached_{way}", tmp_path / "t")
+    name = f"sqlq.cached_{way}"
+
+    def change(word: str) -> None:
+        if way == "statement":
+            shop.sql(f"{word} TABLE {name}")
+        else:
+            {"CACHE": shop.catalog.cacheTable, "UNCACHE": shop.catalog.uncacheTable}[word](name)
+
+    manager = shop._jsparkSession.sharedState().cacheManager()
+    before = manager.numCachedEntries()
+    change("CACHE")
+    assert shop.catalog.isCached(name)
+    lakebed.write(tmp_path / "t", pa.table({"id": [2]}))
+    assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,)]
+    change("CACHE")
+    assert manager.numCachedEntries() == before + 1
+    assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,)]
+    lakebed.write(tmp_path / "t", pa.table({"id": [3]}))
+    change("UNCACHE")
+    assert manager.numCachedEntries() == before
+    assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,), (3,)]
+
+
 def test_tables_are_opened_by_name(shop: SparkSession, folder: Path) -> None:
     assert shop.table("sqlq.orders").count() == 4
     assert shop.read.option("versionAsOf", 0).table("sqlq.orders").count() == 2
@@ -329,9 +358,7 @@ def test_a_spark_that_is_not_known_is_served_by_the_text(
     assert rows(shop, "SELECT 1") == [(1,)]
 
 
-def test_ways_to_a_table_that_are_not_followed_are_refused(shop: SparkSession) -> None:
-    with pytest.raises(LakebedError):
-        shop.sql("EXECUTE IMMEDIATE 'SELECT count(*) FROM sqlq.orders'").collect()
+def test_a_query_is_the_value_of_a_variable(shop: SparkSession) -> None:
     shop.sql("DECLARE OR REPLACE VARIABLE most INT")
     shop.sql("SET VAR most = (SELECT max(id) FROM sqlq.orders)")
     assert rows(shop, "SELECT most") == [(4,)]

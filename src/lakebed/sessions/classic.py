@@ -22,6 +22,7 @@ from lakebed.spark import failures
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.catalog_methods import (
+    before_caching,
     before_catalog,
     replace_catalog_methods,
     replace_create_table,
@@ -29,10 +30,14 @@ from lakebed.spark.internals.catalog_methods import (
 )
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
+from lakebed.spark.internals.sql_plans import is_available, note_caching
 from lakebed.spark.internals.write import replace_writer
 from lakebed.spark.session_catalog import sync_names
+from lakebed.spark.sql_front import install_front
 from lakebed.spark.workers.plane import register
 from lakebed.sql.front import run_sql
+from lakebed.sql.nested import NestedStatements
+from lakebed.sql.parse import GRAMMARS
 from lakebed.sql.query import delta_table
 from lakebed.sql.suggestions import suggesting_names
 
@@ -52,6 +57,7 @@ def install(spark: SparkSession) -> None:
             before_catalog(_register_enabled)
             replace_create_table(Catalog, create_in_catalog)
             replace_catalog_methods(Catalog, answers())
+            before_caching(Catalog, _note_caching)
             failures.install()
             _installed = True
     Jvm.of(spark).start_callbacks()
@@ -68,6 +74,7 @@ def _install_rules(spark: SparkSession) -> None:
         install_rule(spark, METADATA_ONLY)
     except Exception:  # noqa: BLE001 - Spark can do without
         _LOG.warning("Lakebed's rules cannot be added to Spark's optimizer", exc_info=True)
+    install_front(spark, NestedStatements(), GRAMMARS)
 
 
 def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
@@ -81,8 +88,8 @@ def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFram
             raise
         raise UnsupportedFeatureError(
             "the statement leads to a Delta table in a way that Lakebed does not follow",
-            hint="functions of SQL, scripts and EXECUTE IMMEDIATE cannot name Delta tables; "
-            "give them a temporary view of spark.table(name) instead",
+            hint="write the statement with the name of the table in it, or give it a temporary "
+            "view of spark.table(name)",
         ) from None
 
 
@@ -101,6 +108,11 @@ def _register_enabled(spark: SparkSession) -> None:
     if is_enabled(spark):
         register(spark)
         sync_names(spark)
+
+
+def _note_caching(spark: SparkSession, name: str, is_cached: bool) -> None:
+    if is_enabled(spark) and is_available(spark):
+        note_caching(spark, name, is_cached=is_cached)
 
 
 def _table(spark: SparkSession, name: str) -> DataFrame | None:

@@ -7,11 +7,13 @@ import re
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.enabled import is_enabled
+from lakebed.spark.functions import is_connect
 from lakebed.spark.session_catalog import sync_names
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
+from lakebed.sql.nested import run_immediate, run_script
 from lakebed.sql.parameters import Arguments, bind, with_names
-from lakebed.sql.parse import GRAMMARS, first_word, parse_statement
+from lakebed.sql.parse import GRAMMARS, first_word, is_script, parse_statement
 from lakebed.sql.query import any_query, delta_query
 
 
@@ -25,6 +27,8 @@ def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFra
         found = _run_statement(session, text, args)
         if found is not None:
             return found
+    if (word == "EXECUTE" or is_script(text)) and is_enabled(session) and not is_connect(session):
+        return (run_immediate if word == "EXECUTE" else run_script)(session, text, args)
     return delta_query(session, text, args) if args else any_query(session, text)
 
 

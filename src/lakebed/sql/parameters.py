@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +29,18 @@ def bind(text: str, args: Arguments) -> str:
     if isinstance(args, Mapping):
         return _replaced(text, _named(text, tokens, args))
     return _replaced(text, _positional(text, tokens, list(args)))
+
+
+def has_marks(text: str) -> bool:
+    """Whether the text has question marks for values."""
+    return any(token.is_symbol("?") for token in _tokens(text))
+
+
+@dataclass(frozen=True)
+class SqlLiteral:
+    """A value that is SQL already."""
+
+    text: str
 
 
 def with_names(text: str) -> str:
@@ -207,6 +220,7 @@ def _map(values: Mapping[Any, Any]) -> str:
 
 
 _WRITERS: list[tuple[type[Any], Callable[[Any], str]]] = [
+    (SqlLiteral, lambda value: value.text),
     (type(None), lambda _: "NULL"),
     (bool, lambda value: str(value).lower()),
     (int, _integer),

@@ -24,6 +24,7 @@ from lakebed.spark.sql_text import quoted, quoted_parts
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.delta_reads import DeltaRead
 from lakebed.sql.parameters import Arguments, bind, with_names
+from lakebed.sql.parse import is_script
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.table_positions import TablePosition, table_positions
 
@@ -186,9 +187,16 @@ def _refuse_definitions(text: str) -> None:
             "a view over Delta tables cannot be made here",
             hint="make a temporary view, without names of columns, or use a classic session",
         )
+    if is_script(text) or _FUNCTION.match(text):
+        # They would go on reading the version that is the newest now.
+        raise UnsupportedFeatureError(
+            "scripts and functions of SQL cannot name Delta tables here",
+            hint="run the statements one by one, or use a classic session",
+        )
 
 
 _VIEW = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?((GLOBAL\s+)?TEMP\w*\s+)?VIEW\b", re.IGNORECASE)
+_FUNCTION = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?(TEMP\w*\s+)?FUNCTION\b", re.IGNORECASE)
 _VERSIONED = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
 
 

@@ -16,6 +16,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.CTESubstitution$;
@@ -37,6 +38,7 @@ import org.apache.spark.sql.catalyst.plans.logical.CacheTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UncacheTable;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.plans.logical.View$;
 import org.apache.spark.sql.classic.Dataset;
@@ -68,6 +70,8 @@ import scala.runtime.AbstractPartialFunction;
 public class SqlPlans {
   private static final String ENABLED = "spark.lakebed.enabled";
   private static final ThreadLocal FOUND = new ThreadLocal();
+  private static final ThreadLocal PARSING = new ThreadLocal();
+  private static final ThreadLocal READS = new ThreadLocal();
 
   /** Null if the session is not enabled, or the statement reads no Delta table. */
   public Statement find(final SparkSession session, final String text) {
@@ -97,8 +101,7 @@ public class SqlPlans {
           return null;
         }
         // Scripts are more than a plan.
-        boolean isScript = plan.getClass().getSimpleName().startsWith("Compound");
-        return isScript ? session.sql(text) : Dataset.ofRows(session, plan);
+        return isScript(plan) ? session.sql(text) : Dataset.ofRows(session, plan);
       }
     });
   }
@@ -124,13 +127,59 @@ public class SqlPlans {
     });
   }
 
+  /** `spark.catalog` is about to cache a table or view, or to take it out of the cache. */
+  public void noteCaching(final SparkSession session, final String name, final boolean isCached) {
+    final Statement found = findTable(session, name, new LinkedHashMap());
+    if (found == null) {
+      return;
+    }
+    String known = found.cachedName(found.root);
+    if (isCached) {
+      Dataset table = (Dataset) session.table(name);
+      CachedTables.cached(session, known, table.queryExecution().analyzed());
+    } else {
+      CachedTables.uncached(session, known);
+    }
+  }
+
   private static LogicalPlan parsed(SparkSession session, String text) {
+    Object before = PARSING.get();
+    PARSING.set(Boolean.TRUE);
     try {
       return session.sessionState().sqlParser().parsePlan(text);
     } catch (Exception error) {
       raise(error);
       return null;
+    } finally {
+      PARSING.set(before);
     }
+  }
+
+  /** Runs a statement that the front end leaves to Spark. */
+  public static Dataset run(final SparkSession session, final String text) {
+    return (Dataset) within(session, new AbstractFunction0() {
+      public Object apply() {
+        return Dataset.ofRows(session, parsed(session, text));
+      }
+    });
+  }
+
+  /** Whether this thread parses a statement that the front end has looked at already. */
+  public static boolean isParsing() {
+    return PARSING.get() != null;
+  }
+
+  /** The DataFrames by their references that the statement of this thread reads; may be null. */
+  public static Map reads() {
+    return (Map) READS.get();
+  }
+
+  public static boolean isEnabled(SparkSession session) {
+    return "true".equals(session.sessionState().conf().getConfString(ENABLED, "false"));
+  }
+
+  private static boolean isScript(LogicalPlan plan) {
+    return plan.getClass().getSimpleName().startsWith("Compound");
   }
 
   private static Seq split(SparkSession session, String name) {
@@ -147,28 +196,74 @@ public class SqlPlans {
     return session.withActive(body);
   }
 
-  private static boolean isEnabled(SparkSession session) {
-    return "true".equals(session.sessionState().conf().getConfString(ENABLED, "false"));
-  }
-
   /** Where names are looked up: in the session, or as they were when a view was made. */
   private static class Scope {
-    final CatalogTable view;
+    /** Null outside of views. */
+    private final List temporary;
+    /** The catalog and the database that the view was made in; may be empty. */
+    final List from;
+    /** Databases in which to look for names without one; null: in the current one. */
+    final List path;
     final int depth;
 
-    Scope(CatalogTable view, int depth) {
-      this.view = view;
+    private Scope(List temporary, List from, List path, int depth) {
+      this.temporary = temporary;
+      this.from = from;
+      this.path = path;
       this.depth = depth;
+    }
+
+    static Scope ofSession() {
+      return new Scope(null, new ArrayList(), null, 0);
+    }
+
+    static Scope ofView(CatalogTable view, int depth) {
+      return new Scope(
+          CollectionConverters.asJava(view.viewReferredTempViewNames()),
+          CollectionConverters.asJava(view.viewCatalogAndNamespace()),
+          null,
+          depth);
+    }
+
+    /** What Spark's analyser is about in this thread: a statement, a view or a function. */
+    static Scope ofAnalysis(SparkSession session) {
+      AnalysisContext context = AnalysisContext$.MODULE$.get();
+      List from = CollectionConverters.asJava(context.catalogAndNamespace());
+      List temporary = from.isEmpty()
+          ? null
+          : CollectionConverters.asJava(context.referredTempViewNames());
+      return new Scope(temporary, from, path(session, context), 0);
+    }
+
+    /** From 4.2 on functions keep the databases that were searched when they were made. */
+    private static List path(SparkSession session, AnalysisContext context) {
+      Object manager = session.sessionState().catalogManager();
+      Method[] methods = manager.getClass().getMethods();
+      for (int i = 0; i < methods.length; i++) {
+        if (methods[i].getName().equals("resolutionPathEntriesForAnalysis")) {
+          Object entries = call(context, "resolutionPathEntries");
+          Object[] arguments = new Object[] {entries, context.catalogAndNamespace()};
+          return CollectionConverters.asJava((Seq) Statement.call(methods[i], manager, arguments));
+        }
+      }
+      return null;
+    }
+
+    private static Object call(Object target, String getter) {
+      try {
+        return target.getClass().getMethod(getter, new Class[0]).invoke(target, new Object[0]);
+      } catch (Exception error) {
+        throw new IllegalStateException(error);
+      }
     }
 
     /** A view sees those temporary views alone that were there when it was made. */
     boolean seesTemporary(List parts, SQLConf conf) {
-      if (view == null) {
+      if (temporary == null) {
         return true;
       }
-      List known = CollectionConverters.asJava(view.viewReferredTempViewNames());
-      for (int i = 0; i < known.size(); i++) {
-        if (isSame(CollectionConverters.asJava((Seq) known.get(i)), parts, conf)) {
+      for (int i = 0; i < temporary.size(); i++) {
+        if (isSame(CollectionConverters.asJava((Seq) temporary.get(i)), parts, conf)) {
           return true;
         }
       }
@@ -226,6 +321,7 @@ public class SqlPlans {
     private final List references = new ArrayList();
     private LogicalPlan root = null;
     private LogicalPlan body = null;
+    private boolean followsViews = true;
 
     Statement(SparkSession session) {
       this.session = session;
@@ -234,10 +330,53 @@ public class SqlPlans {
     }
 
     Statement of(LogicalPlan plan) {
+      if (isScript(plan)) {
+        // Each of its statements is looked at when it is run, by `SqlRules`.
+        return null;
+      }
       root = plan;
       body = substituted(inner(plan));
-      collect(body, new Scope(null, 0));
+      collect(body, Scope.ofSession());
       return references.isEmpty() ? null : this;
+    }
+
+    /** The same for what Spark's analyser has at hand, which follows views by itself. */
+    public static Statement inAnalysis(SparkSession session, LogicalPlan plan) {
+      Statement found = new Statement(session);
+      found.followsViews = false;
+      found.body = plan;
+      found.collect(plan, Scope.ofAnalysis(session));
+      return found.references.isEmpty() ? null : found;
+    }
+
+    public LogicalPlan replaced(List frames) {
+      LogicalPlan found = replace(body, frames);
+      if (found instanceof CacheTable) {
+        LogicalPlan table = Dataset.ofRows(session, ((CacheTable) found).table())
+            .queryExecution().analyzed();
+        CachedTables.cached(session, cachedName(((CacheTable) body).table()), table);
+      } else if (found instanceof UncacheTable) {
+        CachedTables.uncached(session, cachedName(((UncacheTable) body).table()));
+      }
+      return found;
+    }
+
+    private String cachedName(LogicalPlan table) {
+      List parts = list(((UnresolvedRelation) table).multipartIdentifier());
+      boolean isTemporary = catalog.getRawLocalOrGlobalTempView(seq(parts)).isDefined();
+      String[] name = isTemporary ? null : qualified(parts, Scope.ofSession());
+      return (name == null ? parts.toString() : name[0] + "." + name[1]).toLowerCase();
+    }
+
+    /** What each reference reads, as a text; where the statement names it does not count. */
+    public List keys() throws Exception {
+      List found = new ArrayList();
+      for (int i = 0; i < references.size(); i++) {
+        Map reference = new LinkedHashMap((Map) references.get(i));
+        reference.remove("position");
+        found.add(new ObjectMapper().writeValueAsString(reference));
+      }
+      return found;
     }
 
     /** The references as JSON, in the order in which `frame` takes their relations. */
@@ -246,15 +385,26 @@ public class SqlPlans {
     }
 
     /** Runs the statement, if it is a command, and gives what `spark.sql` would give. */
-    public Dataset frame(final List frames) {
-      return (Dataset) within(session, new AbstractFunction0() {
-        public Object apply() {
-          LogicalPlan inner = replace(body, frames);
-          return root instanceof CacheTableAsSelect
-              ? cached((CacheTableAsSelect) root, inner)
-              : Dataset.ofRows(session, outer(root, inner));
-        }
-      });
+    public Dataset frame(final List frames) throws Exception {
+      Map reads = new LinkedHashMap();
+      List keys = keys();
+      for (int i = 0; i < keys.size(); i++) {
+        reads.put(keys.get(i), frames.get(i));
+      }
+      Object before = READS.get();
+      READS.set(reads);
+      try {
+        return (Dataset) within(session, new AbstractFunction0() {
+          public Object apply() {
+            LogicalPlan inner = replaced(frames);
+            return root instanceof CacheTableAsSelect
+                ? cached((CacheTableAsSelect) root, inner)
+                : Dataset.ofRows(session, outer(root, inner));
+          }
+        });
+      } finally {
+        READS.set(before);
+      }
     }
 
     // --- statements about a statement, which is none of their children ---
@@ -334,13 +484,18 @@ public class SqlPlans {
       if (scope.seesTemporary(parts, conf)) {
         Option temporary = catalog.getRawLocalOrGlobalTempView(seq(parts));
         if (temporary.isDefined()) {
+          if (!followsViews) {
+            return;
+          }
           expand(leaf, catalog.getTempViewRelation((TemporaryViewRelation) temporary.get()), scope);
           return;
         }
       }
       Map reference = reference(parts, scope);
       if (reference == null) {
-        lookAtView(leaf, parts, scope);
+        if (followsViews) {
+          lookAtView(leaf, parts, scope);
+        }
         return;
       }
       Map options = new LinkedHashMap(relation.options().asCaseSensitiveMap());
@@ -423,10 +578,13 @@ public class SqlPlans {
     private String[] qualified(List given, Scope scope) {
       CatalogManager catalogs = session.sessionState().catalogManager();
       List parts = given;
-      if (scope.view != null) {
-        List from = list(scope.view.viewCatalogAndNamespace());
+      if (parts.size() == 1 && scope.path != null) {
+        return onPath((String) parts.get(0), scope.path);
+      }
+      List from = scope.from;
+      if (!from.isEmpty()) {
         boolean isWhole = parts.size() > 1 && catalogs.isCatalogRegistered((String) parts.get(0));
-        if (!from.isEmpty() && !isWhole) {
+        if (!isWhole) {
           List longer = new ArrayList(parts.size() == 1 ? from : from.subList(0, 1));
           longer.addAll(parts);
           parts = longer;
@@ -444,6 +602,24 @@ public class SqlPlans {
       }
       String database = size == 2 ? (String) parts.get(0) : catalog.getCurrentDatabase();
       return new String[] {database, (String) parts.get(size - 1)};
+    }
+
+    /** The first database of the path that has the name; null: Spark is to look. */
+    private String[] onPath(String name, List path) {
+      for (int i = 0; i < path.size(); i++) {
+        List entry = CollectionConverters.asJava((Seq) path.get(i));
+        if ("system".equalsIgnoreCase((String) entry.get(0))) {
+          continue;
+        }
+        if (entry.size() != 2 || !isSessionCatalog((String) entry.get(0))) {
+          return null;
+        }
+        String[] found = new String[] {(String) entry.get(1), name};
+        if (metadata(found) != null) {
+          return found;
+        }
+      }
+      return null;
     }
 
     private static boolean isSessionCatalog(String name) {
@@ -488,7 +664,7 @@ public class SqlPlans {
       View view = (View) alias.child();
       LogicalPlan child = substituted(view.child());
       int before = replaced.size();
-      collect(child, new Scope(view.desc(), scope.depth + 1));
+      collect(child, Scope.ofView(view.desc(), scope.depth + 1));
       if (replaced.size() > before) {
         replaced.put(leaf, new Expansion(alias, view, child));
       }
@@ -545,7 +721,7 @@ public class SqlPlans {
       throw new IllegalStateException("no " + name);
     }
 
-    private static Object call(Method method, Object target, Object[] arguments) {
+    static Object call(Method method, Object target, Object[] arguments) {
       try {
         return method.invoke(target, arguments);
       } catch (InvocationTargetException error) {
@@ -714,7 +890,7 @@ public class SqlPlans {
   }
 
   /** Errors of Spark's go on as they are, also those that Java would have declared. */
-  static void raise(Throwable error) {
+  public static void raise(Throwable error) {
     if (error instanceof RuntimeException) {
       throw (RuntimeException) error;
     }

@@ -70,6 +70,22 @@ def replace_create_table(catalog: Any, make: Callable[..., Any | None]) -> None:
     catalog.createTable = create_table
 
 
+def before_caching(catalog: Any, do: Callable[[Any, str, bool], None]) -> None:
+    """Calls `do` before `cacheTable` (True) and `uncacheTable` (False) of a class of catalogs."""
+    cache, uncache = catalog.cacheTable, catalog.uncacheTable
+
+    def cache_table(self: Any, tableName: str, *args: Any, **kwargs: Any) -> None:
+        do(self._sparkSession, tableName, True)
+        cache(self, tableName, *args, **kwargs)
+
+    def uncache_table(self: Any, tableName: str) -> None:
+        do(self._sparkSession, tableName, False)
+        uncache(self, tableName)
+
+    cache_table.__doc__, uncache_table.__doc__ = cache.__doc__, uncache.__doc__
+    catalog.cacheTable, catalog.uncacheTable = cache_table, uncache_table
+
+
 def replace_table_writer(frames: Any, make: Callable[[Any, str, Any], Any | None]) -> None:
     """The same for `writeTo` of a class of DataFrames; `make` also gets Spark's own writer."""
     original = frames.writeTo

@@ -35,7 +35,11 @@ def compiled(session: SparkSession, name: str) -> Any:
     if name not in rules:
         compiler = JavaClass("org.codehaus.janino.SimpleCompiler", gateway._gateway_client)()
         loaders = JavaClass("org.apache.spark.util.Utils", gateway._gateway_client)
-        compiler.setParentClassLoader(loaders.getContextOrSparkClassLoader())
+        compiler.setParentClassLoader(
+            loaders.getContextOrSparkClassLoader()
+            if name not in _OVER
+            else compiled(session, _OVER[name]).getClass().getClassLoader()
+        )
         compiler.cook(files("lakebed.spark.internals").joinpath(f"{name}.java").read_text("utf-8"))
         found = compiler.getClassLoader().loadClass(f"{_PACKAGE}.{name}")
         java = gateway.jvm.java.lang
@@ -44,4 +48,6 @@ def compiled(session: SparkSession, name: str) -> Any:
     return rules[name]
 
 
+_OVER = {"SqlRules": "SqlPlans", "SqlPlans": "CachedTables"}
+"""Which class another one uses."""
 _PACKAGE = "lakebed"

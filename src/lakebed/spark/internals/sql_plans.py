@@ -73,6 +73,11 @@ def find_table(session: SparkSession, name: str, options: Mapping[str, str]) -> 
     return _plan(session, find(session._jsparkSession, name, dict(options)))
 
 
+def note_caching(session: SparkSession, name: str, *, is_cached: bool) -> None:
+    """Before `spark.catalog` caches a table or view, or takes it out of the cache."""
+    _find(session, "noteCaching")(session._jsparkSession, name, is_cached)
+
+
 def _find(session: SparkSession, method: str) -> Any:
     """The bound method; a look-up of it would be a call of its own."""
     known = vars(session).setdefault("_lakebed_sql_plans", {})

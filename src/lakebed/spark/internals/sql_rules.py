@@ -1,0 +1,28 @@
+"""The rule and the parser that know Delta tables, inside of a session (see the package).
+
+Tests are in `test_sql_scripts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.spark.internals.rules import compiled
+
+SQL_RULES = "SqlRules"
+"""A Java class in the file of the same name."""
+
+
+def install_rules(session: SparkSession, callback: object, words: Collection[str]) -> None:
+    """Once for a session; copies of it have them too. `callback` is told in `SqlRules.java`."""
+    compiled(session, SQL_RULES).install(session._jsparkSession, callback, set(words))
+
+
+def given(session: SparkSession) -> DataFrame | None:
+    """What the last statement gave that Spark has handed to the callback, for this thread."""
+    if SQL_RULES not in vars(session.sparkContext._gateway).get("_lakebed_rules", {}):
+        return None
+    found = compiled(session, SQL_RULES).given()
+    return None if found is None else DataFrame(found, session)
