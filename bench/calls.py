@@ -1,5 +1,7 @@
 """How many calls to the JVM a command on Spark takes, and how long it takes on a tiny table.
 
+Beside the calls of Python stand those of the JVM: how often a plan asks Python back for files.
+
     python bench/calls.py                     all commands
     python bench/calls.py append vacuum       some of them
 
@@ -66,8 +68,24 @@ def zorder(spark: Any, path: Path) -> None:
     lakebed.DeltaTable.forPath(spark, str(path)).optimize().executeZOrderBy("id", "price")
 
 
+def plan(spark: Any, path: Path) -> None:
+    """Opens the table and plans a query on it."""
+    frame = spark.read.format("delta").load(str(path)).where("id BETWEEN 5 AND 9")
+    frame._jdf.queryExecution().toRdd().getNumPartitions()
+
+
+def join(spark: Any, path: Path) -> None:
+    """Six scans in a query, as TPC-H has them."""
+    spark.read.format("delta").load(str(path)).createOrReplaceTempView("made")
+    parts = " UNION ALL ".join(
+        f"SELECT count(a.name) FROM made a JOIN made b ON a.id = b.id WHERE a.price > {n}"
+        for n in range(3)
+    )
+    spark.sql(parts).collect()
+
+
 WORKS: dict[str, Work] = {
-    work.__name__: work for work in (append, merge, delete, update, vacuum, zorder)
+    work.__name__: work for work in (append, plan, join, merge, delete, update, vacuum, zorder)
 }
 
 
@@ -92,13 +110,33 @@ def main() -> None:
             for _ in range(ROUNDS):
                 path = folder / str(uuid.uuid4())
                 shutil.copytree(folder / "made", path)
-                with gateway_commands(spark._jvm._gateway_client) as sent:
+                with gateway_commands(spark._jvm._gateway_client) as sent, _asked() as asked:
                     start = time.perf_counter()
                     WORKS[name](spark, path)
                     times.append(time.perf_counter() - start)
             least = 1000 * min(times)
-            print(f"{name:10} {len(sent):5} calls {least:8.1f} ms at least", flush=True)
+            counts = f"{len(sent):5} calls {len(asked):3} back"
+            print(f"{name:10} {counts} {least:8.1f} ms at least", flush=True)
         spark.stop()
+
+
+@contextlib.contextmanager
+def _asked() -> Iterator[list[str]]:
+    """What the JVM asks of file indexes meanwhile."""
+    from lakebed.spark.file_index import DeltaFileIndex
+
+    asked: list[str] = []
+    answer = DeltaFileIndex.apply
+
+    def counted(self: Any, request: str, sources: Any) -> Any:
+        asked.append(request)
+        return answer(self, request, sources)
+
+    DeltaFileIndex.apply = counted  # type: ignore[method-assign]
+    try:
+        yield asked
+    finally:
+        DeltaFileIndex.apply = answer  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

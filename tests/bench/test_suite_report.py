@@ -12,10 +12,12 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
-from suite.measures import Results
+from suite.cli import PARTS, WORKLOADS
+from suite.measures import Results, Series
+from suite.report import targets
 from suite.report.pages import write_pages
 from suite.report.table import ratio_table
-from suite.report.targets import verdicts
+from suite.report.targets import verdicts, why
 from suite.tpch import QUERIES, query_text
 from suite.workloads import many_files, small_commits, tpch_load
 
@@ -125,6 +127,25 @@ def test_the_printed_table_has_ratios_and_failures(results: Results) -> None:
     assert "failed: it | broke" in text
     assert "PROBLEM: answers differ" in text
     assert "query 1 " not in text
+
+
+def test_reasons_are_found_by_measure_and_peer() -> None:
+    query = Series(tpch_load.NAME, "query 7", "lakebed", "scale factor", 1)
+    assert "single queries" in why(query, "delta-spark")
+    assert "engine of its own" in why(query, "duckdb")
+    assert why(query, "parquet") == "not looked into yet"
+    known = {
+        series
+        for workload in WORKLOADS.values()
+        for series in vars(workload).values()
+        if isinstance(series, str)
+    }
+    notes = json.loads(Path(targets.__file__).with_name("why.json").read_text(encoding="utf-8"))
+    assert [n for n in notes if n.get("measure", "query *") not in {*known, "query *"}] == []
+
+
+def test_every_workload_has_a_part_of_the_time() -> None:
+    assert PARTS.keys() == WORKLOADS.keys()
 
 
 def test_there_are_22_queries() -> None:

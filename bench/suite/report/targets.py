@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from suite.measures import LAKEBED, Results, Series, ratio
@@ -89,7 +90,7 @@ def why(series: Series, peer: str, unknown: str = "not looked into yet") -> str:
     for note in notes:
         if (
             note["workload"] == series.workload
-            and note.get("measure", series.measure) == series.measure
+            and fnmatchcase(series.measure, note.get("measure", "*"))
             and note.get("peer", peer) == peer
         ):
             return str(note["why"])
