@@ -91,6 +91,45 @@ def test_tables_are_opened_by_name(remote: Any) -> None:
         remote.sql("SELECT * FROM delta.`/there/is/nothing`")
 
 
+def test_temporary_views_follow_their_tables_until_they_are_others(
+    remote: Any, tmp_path: Path
+) -> None:
+    lakebed.write(tmp_path / "t", pa.table({"id": [1]}))
+    t = f"delta.`{tmp_path}/t`"
+    remote.sql(f"CREATE TEMP VIEW follows AS SELECT * FROM {t}")
+    remote.sql("CREATE TEMP VIEW twice AS SELECT f.id FROM follows f JOIN follows g USING (id)")
+    lakebed.write(tmp_path / "t", pa.table({"id": [2], "more": ["x"]}), merge_schema=True)
+    assert rows(remote, "SELECT * FROM follows") == [(1,), (2,)]
+    assert rows(remote, "SELECT id FROM twice") == [(1,), (2,)]
+    assert remote.table("follows").columns == ["id"]
+    assert rows(remote, f"DELETE FROM {t} WHERE id IN (SELECT max(id) FROM follows)") == [(1,)]
+    remote.range(7, 8).createOrReplaceTempView("follows")
+    assert rows(remote, "SELECT * FROM follows") == [(7,)]
+    remote.sql(f"CREATE OR REPLACE TEMPORARY VIEW follows AS SELECT id + 1 AS k FROM {t}")
+    assert rows(remote, "SELECT k FROM follows") == [(2,)]
+    remote.sql("CREATE OR REPLACE TEMP VIEW follows AS SELECT 9 AS k")
+    assert rows(remote, "SELECT k FROM follows") == [(9,)]
+    remote.sql("DROP VIEW follows")
+    with pytest.raises(AnalysisException):
+        remote.sql("SELECT * FROM follows").collect()
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_that_may_be_meant_are_told(remote: Any) -> None:
+    with pytest.raises(AnalysisException, match=r"did you mean shop\.orders\?"):
+        remote.sql("SELECT * FROM shop.ordres").collect()
+    with pytest.raises(AnalysisException, match=r"SUGGESTION[^$]*`p`"):
+        remote.sql("SELECT pp FROM shop.orders").collect()
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_catalog_tells_kind_and_columns(remote: Any) -> None:
+    assert remote.catalog.getTable("shop.orders").tableType == "EXTERNAL"
+    assert [each.name for each in remote.catalog.listColumns("shop.orders")] == ["id", "p"]
+    listed = [each for each in remote.catalog.listTables("shop") if not each.isTemporary]
+    assert [(each.name, each.tableType) for each in listed] == [("orders", "EXTERNAL")]
+
+
 def test_statements_change_tables_too(remote: Any, tmp_path: Path) -> None:
     lakebed.write(tmp_path / "t", pa.table({"id": [1, 2], "p": ["a", "b"]}))
     t, incoming = f"delta.`{tmp_path}/t`", tmp_path / "in"

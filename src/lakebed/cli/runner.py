@@ -50,4 +50,8 @@ def message_of(error: Exception) -> str:
         if line.startswith(("'", "+-", "JVM stacktrace")):
             break
         lines.append(line)
-    return "\n".join(lines).rstrip(";\n ")
+    told = "\n".join(lines).rstrip(";\n ")
+    # Lakebed adds it behind the plan.
+    last = text.splitlines()[-1] if text else ""
+    is_cut = last.startswith("did you mean") and not told.endswith(last)
+    return f"{told}\n{last}" if is_cut else told

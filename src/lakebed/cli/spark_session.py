@@ -31,7 +31,14 @@ def start(options: SqlOptions) -> SparkSession:
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     if options.remote is not None:
         settings: dict[str, Any] = dict(options.settings)
-        return session("lakebed sql", remote=options.remote, **settings)
+        try:
+            return session("lakebed sql", remote=options.remote, **settings)
+        except Exception as error:
+            told = str(error).strip() or type(error).__name__
+            raise JobFailedError(
+                f"there is no session on {options.remote}: {told}",
+                hint="--remote is the address of a server of Spark Connect, such as sc://host:15002",
+            ) from error
     master = options.master or os.environ.get("SPARK_MASTER") or "local[*]"
     with _silent() as said:
         try:

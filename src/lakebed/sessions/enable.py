@@ -48,7 +48,7 @@ def enable(spark: SparkSession) -> SparkSession:
     if is_connect(spark):
         from lakebed.sessions import remote
 
-        remote.install()
+        remote.install(spark)
         register(spark)
     elif isinstance(spark, SparkSession):
         from lakebed.sessions import classic

@@ -23,9 +23,11 @@ from lakebed.spark.internals.catalog_methods import (
     replace_table_writer,
 )
 from lakebed.sql.front import run_sql
+from lakebed.sql.remembered_views import forget_named, forget_view
+from lakebed.sql.suggestions import suggest_names
 
 
-def install() -> None:
+def install(spark: SparkSession) -> None:
     """Once for the process; what is installed asks each session whether it is enabled."""
     global _installed
     with _lock:
@@ -37,7 +39,10 @@ def install() -> None:
             replace_create_table(Catalog, create_in_catalog)
             replace_catalog_methods(Catalog, answers())
             internals.convert_errors()
+            internals.before_temporary_views(forget_view)
             _installed = True
+    # The server looks for tables late, so that any request may fail for want of one.
+    internals.on_analysis_error(spark, suggest_names)
 
 
 _lock = threading.Lock()
@@ -57,5 +62,6 @@ def _writer(frame: DataFrame) -> Any | None:
 def _sql(spark: SparkSession, text: Any, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
     if not isinstance(text, str):
         return plain()
+    forget_named(spark, text)
     made = run_sql(spark, text, args)
     return plain() if made is None else made

@@ -119,7 +119,9 @@ def read_entry(parts: tuple[str, ...], information: str, is_temporary: bool = Fa
     kinds = re.findall(r"^Type: (.*)$", lines, re.MULTILINE)
     kind = kinds[0] if kinds else ""
     if kind == "VIEW" or is_temporary:
-        return TableEntry(parts, "VIEW", is_temporary=is_temporary)
+        created = re.findall(r"^Created Time: (.*)$", lines, re.MULTILINE)
+        shown = created[0] if created and is_temporary else None
+        return TableEntry(parts, "VIEW", is_temporary=is_temporary, created=shown)
     providers = re.findall(r"^Provider: (.*)$", lines, re.MULTILINE)
     locations = re.findall(r"^Location: (.*)$", lines, re.MULTILINE)
     owners = re.findall(r"^Owner: (.*)$", lines, re.MULTILINE)

@@ -21,9 +21,13 @@ def suggesting_names(session: SparkSession) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and is_enabled(session):
-            _suggest(session, error)
+        suggest_names(session, error)
         raise
+
+
+def suggest_names(session: SparkSession, error: AnalysisException) -> None:
+    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and is_enabled(session):
+        _suggest(session, error)
 
 
 def _suggest(session: SparkSession, error: AnalysisException) -> None:

@@ -26,6 +26,7 @@ from lakebed.sql.delta_reads import DeltaRead
 from lakebed.sql.parameters import Arguments, bind, with_names
 from lakebed.sql.parse import is_script
 from lakebed.sql.plain import plain_sql
+from lakebed.sql.remembered_views import remember_view, remembered_view
 from lakebed.sql.table_positions import TablePosition, table_positions
 
 _IN_NAMES = "identifier"
@@ -90,8 +91,10 @@ class _Query:
         if entry is None and parts != place.parts:
             entry = self._entry(parts)
             options |= {"versionAsOf": version} if version else {"timestampAsOf": timestamp or ""}
-        if entry is None or (entry.is_view and entry.is_temporary):
+        if entry is None:
             return None
+        if entry.is_view and entry.is_temporary:
+            return self._remembered(entry)
         if entry.is_view:
             return self._view(entry)
         if not entry.is_delta:
@@ -134,6 +137,16 @@ class _Query:
         found = inner.frame(facts.get("View Text", ""))
         return None if found is None else found.toDF(*columns)
 
+    def _remembered(self, entry: TableEntry) -> DataFrame | None:
+        """A temporary view as it is by now; None leaves it as it was made."""
+        view = remembered_view(self.session, entry.parts[-1], entry.created)
+        if view is None or self.depth >= _MOST_VIEWS:
+            return None
+        found = _Query(self.session, depth=self.depth + 1).frame(view.text)
+        if found is None or found.columns == list(view.columns):
+            return found
+        return found.select(*[quoted(name) for name in view.columns])
+
     def _moment(self, expression: str) -> str:
         """A time as a text with its zone; what is no time stays as it is."""
         query = f"SELECT unix_millis(TRY_CAST(({expression}) AS TIMESTAMP))"
@@ -163,6 +176,8 @@ class _TemporaryView:
         kind = "GlobalTempView" if self.is_global else "TempView"
         verb = "createOrReplace" if self.replaces else "create"
         getattr(frame, verb + kind)(self.name)
+        if not self.is_global:
+            remember_view(session, self.name, self.query, frame.columns)
         return session.createDataFrame([], "")
 
 

@@ -6,7 +6,10 @@ application may not have.
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -78,6 +81,50 @@ def plain_sql(
 ) -> Any:
     """Spark's own `SparkSession.sql`."""
     return _plain_sql(session, text, args, **(frames or {}))
+
+
+def before_temporary_views(do: Callable[[Any, str], None]) -> None:
+    """Calls `do` with the session and the name before a DataFrame becomes a temporary view."""
+    for method in ("createTempView", "createOrReplaceTempView"):
+        setattr(DataFrame, method, _telling(getattr(DataFrame, method), do))
+
+
+def _telling(original: Callable[..., Any], do: Callable[[Any, str], None]) -> Callable[..., Any]:
+    @wraps(original)
+    def method(self: Any, name: str) -> Any:
+        do(self.sparkSession, name)
+        return original(self, name)
+
+    return method
+
+
+def on_analysis_error(session: Any, do: Callable[[Any, AnalysisException], None]) -> None:
+    """Calls `do` with the session and each such error that the server sends it."""
+    client = session._client
+    if _WATCHED in vars(client):
+        return
+    vars(client)[_WATCHED] = True
+    original, known = client._handle_rpc_error, weakref.ref(session)
+    busy = threading.local()
+
+    def handle(error: Any) -> Any:
+        try:
+            return original(error)
+        except AnalysisException as found:
+            owner = known()
+            # What `do` asks the server may fail in its turn.
+            if owner is not None and not getattr(busy, "is_set", False):
+                busy.is_set = True
+                try:
+                    do(owner, found)
+                finally:
+                    busy.is_set = False
+            raise
+
+    client._handle_rpc_error = handle
+
+
+_WATCHED = "_lakebed_watched"
 
 
 def convert_errors() -> None:
