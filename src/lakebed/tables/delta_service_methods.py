@@ -148,7 +148,7 @@ class DeltaServiceMethods:
         return self._cloned(snapshot, target, isShallow, replace, properties)
 
     def generate(self, mode: str) -> None:
-        """Write manifests for engines that cannot read the log: "symlink_format_manifest"."""
+        """For engines that cannot read the log: "symlink_format_manifest", or "iceberg"."""
         generate_files(self._log, mode)
 
     def detail(self) -> DataFrame:

@@ -263,7 +263,10 @@ class Table(AlterMethods):
         return pinned_versions(self._log)
 
     def generate(self, mode: str = "symlink_format_manifest") -> None:
-        """Write manifests of the newest version for engines that cannot read the log."""
+        """Write files about the newest version for engines that cannot read the log.
+
+        "symlink_format_manifest", or "iceberg" for a table that is published as Iceberg.
+        """
         generate_files(self._log, mode)
 
     def checkpoint(self) -> None:
