@@ -2,7 +2,8 @@
 
 A file of some kilobytes is decoded in a tenth of a millisecond, but to fit its columns to those of
 the table takes ten times that. So files are read as they are, put together as long as they have the
-same columns, and fitted together. Rows are never Python objects.
+same columns, and fitted together. Thousands of them other processes decode (`reading_processes`).
+Rows are never Python objects.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakebed.arrow.reading_processes import Readers
 from lakebed.arrow.row_ids import filled_row_ids, ids_of_file, row_id_columns, with_row_ids
 from lakebed.arrow.scan import (
     ScanPlan,
@@ -26,6 +29,13 @@ from lakebed.arrow.scan import (
     read_pieces,
     reading,
     stored_fields,
+)
+from lakebed.arrow.small_files import (
+    Decoded,
+    Needs,
+    UnreadableError,
+    decode,
+    has_old_calendar,
 )
 from lakebed.errors import DataFileError, ObjectNotFoundError, SchemaError
 from lakebed.formats.arrow_types import to_arrow_schema
@@ -44,6 +54,7 @@ from lakebed.spec.schema import (
     UserDefinedType,
     walk_types,
 )
+from lakebed.storage.store import Store
 
 
 class NotForArrowError(Exception):
@@ -55,6 +66,8 @@ class ManyFiles:
     """Files of one version. What is read has the columns of the table, and `ids`."""
 
     snapshot: Snapshot
+    readers: Readers | None = None
+    """Processes that decode small files; without them this one does."""
 
     @cached_property
     def ids(self) -> tuple[StructField, ...]:
@@ -105,7 +118,9 @@ class ManyFiles:
             if self._has_moments:
                 home, path = self.snapshot.store.resolve(add.path)
                 with reading(self.snapshot.version, add.path):
-                    self._check_footer(pq.read_metadata(home.open_input(path)))
+                    footer = pq.read_metadata(home.open_input(path))
+                if has_old_calendar(footer.metadata):
+                    raise NotForArrowError("dates of the Julian calendar")
             for rows in read_pieces(self.plan, row):
                 if self.ids:
                     rows = with_row_ids(rows, rows.column(_POSITION), add, self.ids)
@@ -115,31 +130,30 @@ class ManyFiles:
 
     def _small(self, adds: Sequence[Add]) -> list[_Rows]:
         """Those with the same columns together."""
-        found: list[_Rows] = []
-        alike: list[_Rows] = []
-        for rows in self._decoded(adds, self._bytes(adds)):
-            if alike and not self._are_alike(alike[0], rows):
-                found.append(_joined(alike))
-                alike = []
-            alike.append(rows)
-        return [*found, _joined(alike)]
-
-    def _decoded(self, adds: Sequence[Add], files: Sequence[bytes]) -> Iterator[_Rows]:
-        last = adds[0]
-        try:
-            for last, data in zip(adds, files, strict=True):
-                yield self._rows(last, data)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise NotForArrowError(f"{last.path} cannot be read: {error}") from error
-
-    def _are_alike(self, one: _Rows, other: _Rows) -> bool:
-        """Field ids are metadata; they count where they say which column it is."""
-        by_id = self.plan.table.mode == "id"
-        return bool(one.table.schema.equals(other.table.schema, check_metadata=by_id))
-
-    def _bytes(self, adds: Sequence[Add]) -> list[bytes]:
-        """Those of one store at once: some answer many questions as fast as one."""
         places = [self.snapshot.store.resolve(add.path) for add in adds]
+        files = [home.local_file(path) for home, path in places]
+        here = partial(self._decoded, adds, places)
+        paths = [file for file in files if file is not None]
+        if self.readers is not None and len(paths) == len(files):
+            found = self.readers.decoded(paths, self._needs, here)
+        else:
+            found = here()
+        rest = iter(adds)
+        return [self._live(each, list(islice(rest, len(each.counts)))) for each in found]
+
+    def _decoded(self, adds: Sequence[Add], places: Sequence[_Place]) -> list[Decoded]:
+        try:
+            return decode(self._bytes(adds, places), self._needs)
+        except UnreadableError as error:
+            path = adds[error.number].path
+            raise NotForArrowError(f"{path} cannot be read: {error}") from error
+
+    @cached_property
+    def _needs(self) -> Needs:
+        return Needs(moments=self._has_moments, field_ids=self.plan.table.mode == "id")
+
+    def _bytes(self, adds: Sequence[Add], places: Sequence[_Place]) -> list[bytes]:
+        """Those of one store at once: some answer many questions as fast as one."""
         first = places[0][0]
         try:
             if all(home is first for home, _ in places):
@@ -151,23 +165,26 @@ class ManyFiles:
                     home.head(path)
             raise
 
-    def _rows(self, add: Add, data: bytes) -> _Rows:
-        # The bytes are there: to ask for them ahead is work for nothing.
-        file = _SmallFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us", pre_buffer=False)
-        if self._has_moments:
-            self._check_footer(file.metadata)
-        # Threads read different files; within such a small one they only get in the way.
-        table = file.reader.read_all(use_threads=False)
-        if self.plan.table.mode == "id":
-            table = table.replace_schema_metadata(None)
-        kept = None
-        if add.deletion_vector is not None:
-            deleted = deleted_rows(self.snapshot.store, add.deletion_vector, file=add.path)
-            kept = deleted.keep_mask(table.num_rows)
-        ids = ids_of_file(_numbers(table.num_rows), add) if self.ids else ()
-        if kept is None:
-            return _Rows(add, table, ids)
-        return _Rows(add, table.filter(kept), tuple(each.filter(kept) for each in ids))
+    def _live(self, decoded: Decoded, adds: Sequence[Add]) -> _Rows:
+        """Without the rows that are deleted."""
+        table, counts = decoded.table, decoded.counts
+        ids: tuple[pa.ChunkedArray, ...] = ()
+        if self.ids:
+            parts = [
+                ids_of_file(_numbers(count), add) for add, count in zip(adds, counts, strict=True)
+            ]
+            ids = tuple(pa.chunked_array(each) for each in zip(*parts, strict=True))
+        if all(add.deletion_vector is None for add in adds):
+            return _Rows(adds[0], table, ids)
+        masks = [self._kept(add, count) for add, count in zip(adds, counts, strict=True)]
+        kept = pa.chunked_array(masks, pa.bool_())
+        return _Rows(adds[0], table.filter(kept), tuple(each.filter(kept) for each in ids))
+
+    def _kept(self, add: Add, count: int) -> pa.Array:
+        if add.deletion_vector is None:
+            return pa.repeat(pa.scalar(True), count)
+        deleted = deleted_rows(self.snapshot.store, add.deletion_vector, file=add.path)
+        return deleted.keep_mask(count)
 
     def _fitted(self, rows: _Rows) -> pa.Table:
         add, table = rows.add, rows.table
@@ -183,13 +200,6 @@ class ManyFiles:
     @cached_property
     def _has_moments(self) -> bool:
         return any(each in _MOMENTS for each in _types(self.snapshot.schema))
-
-    def _check_footer(self, footer: pq.FileMetaData) -> None:
-        """Spark before 3.1 wrote days and times of another calendar; only Spark converts them."""
-        known = footer.metadata or {}
-        version = known.get(b"org.apache.spark.version", b"")
-        if (version and version < b"3.1") or any(key in known for key in _LEGACY):
-            raise NotForArrowError("dates of the Julian calendar")
 
 
 def chunks(adds: Iterable[Add]) -> Iterator[list[Add] | Add]:
@@ -209,13 +219,6 @@ def chunks(adds: Iterable[Add]) -> Iterator[list[Add] | Add]:
         yield found
 
 
-class _SmallFile(pq.ParquetFile):  # type: ignore[misc]
-    """Without what only a choice of columns needs, and takes a tenth of the time of such a file."""
-
-    def _build_nested_paths(self) -> dict[str, list[int]]:
-        return {}
-
-
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """`table` has the columns of a file, `ids` the ids and versions of its rows. With those of
@@ -223,15 +226,7 @@ class _Rows:
 
     add: Add
     table: pa.Table
-    ids: tuple[pa.Array | pa.ChunkedArray, ...] = ()
-
-
-def _joined(alike: Sequence[_Rows]) -> _Rows:
-    table = pa.concat_tables([each.table for each in alike])
-    if len(alike) > 1:
-        table = table.combine_chunks()
-    ids = zip(*(each.ids for each in alike), strict=True)
-    return _Rows(alike[0].add, table, tuple(pa.chunked_array(each) for each in ids))
+    ids: tuple[pa.ChunkedArray, ...] = ()
 
 
 @contextmanager
@@ -283,4 +278,4 @@ _CHUNK_FILES = 64
 _SMALL_BYTES = 8 << 20
 _AHEAD = 4
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_Place = tuple[Store, str]

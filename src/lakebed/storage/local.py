@@ -122,6 +122,9 @@ class LocalStore(Store):
                 self.head(path)  # pyarrow has one error for a folder and for a broken disk
                 raise
 
+    def local_file(self, path: str) -> str | None:
+        return self._file(path)
+
     def resolve(self, uri: str) -> tuple[Store, str]:
         return self._neighbours.resolve(self, self.location, uri)
 

@@ -96,6 +96,10 @@ class Store(ABC):
     def open_input(self, path: str) -> Any:
         """The object as a random-access file that pyarrow reads (a `pyarrow.NativeFile`)."""
 
+    def local_file(self, path: str) -> str | None:  # noqa: ARG002
+        """Where another process of this machine finds the object by plain system calls, if so."""
+        return None
+
     @abstractmethod
     def resolve(self, uri: str) -> tuple[Store, str]:
         """The store and path of a file reference as the log writes it, percent-encoded.

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ import pyarrow as pa
 from lakebed.arrow import curve_parts
 from lakebed.arrow.curves import Curve, Kind, quantiles
 from lakebed.arrow.many_files import ManyFiles, NotForArrowError
+from lakebed.arrow.reading_processes import MIN_FILES, Readers, lent
 from lakebed.arrow.write import FileLayout, FileWriter, stored_rows
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
@@ -27,6 +28,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path
 from lakebed.spec.properties import TableProperties
+from lakebed.storage.store import Store
 
 _log = logging.getLogger(__name__)
 
@@ -62,10 +64,9 @@ class Local:
     def _run(self, bins: Sequence[Bin], work: Callable[[_Run], list[Add]]) -> list[Add] | None:
         if sum(add.size for one in bins for add in one.adds) > self.most_bytes:
             return None
-        files = ManyFiles(self.snapshot)
         try:
-            files.check()
-            with _started(self, files) as run:
+            ManyFiles(self.snapshot).check()
+            with _started(self, bins) as run:
                 return work(run)
         except NotForArrowError as reason:
             _log.info("Spark puts %s in order: %s", self.snapshot.store.url, reason)
@@ -86,23 +87,38 @@ class Local:
 
 
 @contextmanager
-def _started(local: Local, files: ManyFiles) -> Iterator[_Run]:
+def _started(local: Local, bins: Sequence[Bin]) -> Iterator[_Run]:
     """What a run that fails has written is deleted, as far as this process lives to do it."""
     written: list[Add] = []
-    layout = local.layout.with_columns(files.ids)
     try:
-        # Two threads that decode small files wait for each other's Python most of the time, and
-        # cost half as much again. What waits for a store is another matter.
-        num_readers = 1 if local.snapshot.store.cheap_probes else 4 * _CORES
         with (
-            ThreadPoolExecutor(num_readers, "lakebed-read") as reading,
+            _readers(local.snapshot.store, bins) as readers,
+            ThreadPoolExecutor(
+                _num_readers(local.snapshot.store, readers), "lakebed-read"
+            ) as reading,
             ThreadPoolExecutor(_CORES, "lakebed-write") as writing,
         ):
+            files = ManyFiles(local.snapshot, readers)
+            layout = local.layout.with_columns(files.ids)
             yield _Run(local, files, layout, reading, writing, written)
     except BaseException:
         for add in written:
             local.snapshot.store.delete(decode_path(add.path))
         raise
+
+
+def _readers(store: Store, bins: Sequence[Bin]) -> AbstractContextManager[Readers | None]:
+    """Other processes, if there are enough files on the disk of this machine."""
+    num_files = sum(len(one.adds) for one in bins)
+    return lent() if store.cheap_probes and num_files >= MIN_FILES else nullcontext()
+
+
+def _num_readers(store: Store, readers: Readers | None) -> int:
+    """Two threads that decode small files wait for each other's Python most of the time, and cost
+    half as much again. What waits for a store, or for another process, is another matter."""
+    if readers is not None:
+        return readers.wanted + 1
+    return 1 if store.cheap_probes else 4 * _CORES
 
 
 @dataclass(frozen=True)
