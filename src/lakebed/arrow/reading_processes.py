@@ -92,12 +92,16 @@ class Readers:
     def forget(self) -> None:
         """After a fork: they are the parent's. They must end with it, and not with this one."""
         for process in self._all:
-            process.let_go()
-        _not_ours.extend(self._all)
+            process.forget()
 
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self._all]
+
+    def await_all(self, seconds: float) -> bool:
+        """Whether none of them is still starting by then."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._num_starting, seconds)
 
     def _taken(self) -> _Process | None:
         """None says that the caller shall decode; one thread does at a time."""
@@ -187,6 +191,11 @@ class _Process:
             self._popen.kill()
             self._popen.wait()
 
+    def forget(self) -> None:
+        self.let_go()
+        # Nobody shall wait for it, or warn that nobody did: it is no child of this process.
+        self._popen.returncode = 0
+
     def let_go(self) -> None:
         with suppress(OSError):
             self._requests.close()
@@ -223,7 +232,6 @@ def _started() -> _Process | None:
 _lock = Lock()
 _readers: Readers | None = None
 _timer: Timer | None = None
-_not_ours: list[_Process] = []
 
 
 @contextmanager

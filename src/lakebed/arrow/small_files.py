@@ -42,14 +42,18 @@ def decode(files: Iterable[bytes], needs: Needs) -> list[Decoded]:
     """All rows in order. Neighbours with the same columns are one table."""
     found: list[Decoded] = []
     alike: list[pa.Table] = []
+    known: pa.Schema | None = None
     for number, data in enumerate(files):
         try:
             table = _table(data, needs)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UnreadableError(number, str(error)) from error
-        if alike and not alike[0].schema.equals(table.schema, check_metadata=needs.field_ids):
+        columns = table.schema
+        if alike and not columns.equals(known, check_metadata=needs.field_ids):
             found.append(_joined(alike))
             alike = []
+        if not alike:
+            known = columns
         alike.append(table)
     return [*found, _joined(alike)] if alike else found
 

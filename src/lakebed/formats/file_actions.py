@@ -55,6 +55,31 @@ REMOVE_SCHEMA = pa.schema(
     ]
 )
 
+# Where `Add` and `Remove` have the values of these columns.
+_ADD_VALUES = (
+    "path",
+    "partition_values",
+    "size",
+    "modification_time",
+    "data_change",
+    "stats",
+    "tags",
+    "deletion_vector",
+    "base_row_id",
+    "default_row_commit_version",
+    "clustering_provider",
+)
+_REMOVE_VALUES = (
+    "path",
+    "deletion_timestamp",
+    "data_change",
+    "extended_file_metadata",
+    "partition_values",
+    "size",
+    "deletion_vector",
+    "base_row_id",
+    "default_row_commit_version",
+)
 _REQUIRED = ("path", "size", "modificationTime")
 _FLUSH = 16_384
 
@@ -84,17 +109,11 @@ class FileTableBuilder:
 
 
 def adds_to_table(adds: Sequence[Add]) -> pa.Table:
-    builder = FileTableBuilder(ADD_SCHEMA)
-    for add in adds:
-        builder.append(add.to_json())
-    return builder.finish()
+    return _actions_to_table(adds, ADD_SCHEMA, _ADD_VALUES)
 
 
 def removes_to_table(removes: Sequence[Remove]) -> pa.Table:
-    builder = FileTableBuilder(REMOVE_SCHEMA)
-    for remove in removes:
-        builder.append(remove.to_json())
-    return builder.finish()
+    return _actions_to_table(removes, REMOVE_SCHEMA, _REMOVE_VALUES)
 
 
 def adds_from_table(table: pa.Table) -> list[Add]:
@@ -136,6 +155,21 @@ def removes_from_table(table: pa.Table) -> list[Remove]:
     ]
 
 
+def _actions_to_table(
+    actions: Sequence[Add] | Sequence[Remove], schema: pa.Schema, names: Sequence[str]
+) -> pa.Table:
+    """Column by column: an object in JSON for each action would cost ten times as much."""
+    batches = []
+    for start in range(0, len(actions), _FLUSH):
+        some = actions[start : start + _FLUSH]
+        arrays = [
+            _array([getattr(action, name) for action in some], field.type)
+            for name, field in zip(names, schema, strict=True)
+        ]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return pa.Table.from_batches(batches, schema=schema)
+
+
 def map_values(maps: pa.MapArray, key: str) -> pa.StringArray:
     """What each map holds for `key`; null where it has none.
 
@@ -167,10 +201,14 @@ def _every(step: int, start: int, count: int) -> pa.Int64Array:
 
 
 def _column(rows: list[Mapping[str, Any]], field: pa.Field) -> pa.Array:
-    name, kind = field.name, field.type
-    values = [row.get(name) for row in rows]
+    return _array([row.get(field.name) for row in rows], field.type)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_map(kind):
         values = [None if value is None else list(value.items()) for value in values]
+    elif kind == DELETION_VECTOR:
+        values = [each.to_json() if isinstance(each, DeletionVector) else each for each in values]
     return pa.array(values, type=kind)
 
 
