@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ class Side:
     def _processor_time(self) -> float:
         """Of its processes so far, in seconds: what a busy machine distorts less. 0 if unknown."""
         ticks = 0
-        for pid in self.about["pids"].values():
+        for pid in _with_children(self.about["pids"].values()):
             stat = Path(f"/proc/{pid}/stat")
             if stat.exists():
                 # After the name, which may contain anything, user and system time are at 11 and 12.
@@ -216,6 +216,20 @@ def _python(spark: str) -> Path:
     environment = Environment(ROOT, spark)
     environment.ensure(DEV)
     return environment.python
+
+
+def _with_children(pids: Iterable[int]) -> set[int]:
+    """Processes may have others work for them."""
+    found: set[int] = set()
+    left = list(pids)
+    while left:
+        pid = left.pop()
+        if pid not in found:
+            found.add(pid)
+            for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                with contextlib.suppress(OSError):
+                    left += map(int, task.read_text().split())
+    return found
 
 
 def _link(source: str, target: str) -> None:
