@@ -19,6 +19,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -163,6 +164,20 @@ public class SqlRules {
       return new Failure(message, code.lookingAt() ? code.group(1) : "LAKEBED", error);
     }
 
+    /** A text with the values of its parameters. */
+    String bound(SparkSession session, String text, List names, List values) {
+      List texts = new ArrayList();
+      for (int i = 0; i < values.size(); i++) {
+        Object value = values.get(i);
+        texts.add((value instanceof Alias ? ((Alias) value).child() : (Expression) value).sql());
+      }
+      Map request = new LinkedHashMap();
+      request.put("text", text);
+      request.put("names", names);
+      request.put("values", texts);
+      return (String) ask(session, "bind", request);
+    }
+
     /** The tables of a query, each opened once for all that is analysed for one statement. */
     List frames(SparkSession session, SqlPlans.Statement statement) throws Exception {
       Map known = opened();
@@ -297,6 +312,7 @@ public class SqlRules {
         return plan;
       }
       if (text != null && plan.getTagValue(SEEN).isEmpty()) {
+        text = bound(plan, text);
         if (front.runs(session, text)) {
           return front.command(session, text);
         }
@@ -308,6 +324,20 @@ public class SqlRules {
               return read(plan);
             }
           });
+    }
+
+    /** In 4.0 the parameters of a statement are in a node around it. */
+    private String bound(LogicalPlan plan, String text) {
+      String kind = plan.getClass().getSimpleName();
+      boolean isNamed = kind.equals("NameParameterizedQuery");
+      if (!isNamed && !kind.equals("PosParameterizedQuery")) {
+        return text;
+      }
+      List first = new ArrayList(CollectionConverters.asJava((Seq) plan.productElement(1)));
+      List second = isNamed
+          ? new ArrayList(CollectionConverters.asJava((Seq) plan.productElement(2)))
+          : first;
+      return front.bound(session, text, isNamed ? first : new ArrayList(), second);
     }
 
     /** Whether EXECUTE IMMEDIATE has INTO; a node of two classes, but with the same place for it. */
@@ -488,14 +518,7 @@ public class SqlRules {
       if (values.isEmpty()) {
         return (String) arguments[0];
       }
-      for (int i = 0; i < values.size(); i++) {
-        values.set(i, ((Expression) values.get(i)).sql());
-      }
-      Map request = new LinkedHashMap();
-      request.put("text", arguments[0]);
-      request.put("names", names);
-      request.put("values", values);
-      return (String) front.ask(session, "bind", request);
+      return front.bound(session, (String) arguments[0], names, values);
     }
 
     /** The statements of a script are parts of many kinds of nodes. */
