@@ -16,6 +16,9 @@ from suite.measures import LAKEBED, Results
 from suite.peer_process import PeerProcess
 from suite.sizes import Sizes
 
+_GRACE = 45
+"""Seconds that a job may take when the time of the run is over."""
+
 Setup = Callable[[PeerProcess], contextlib.AbstractContextManager[dict[str, Any]]]
 Check = Callable[[PeerProcess, dict[str, Any]], list[Any]]
 
@@ -131,6 +134,8 @@ def _run_once(
     series = context.results.of(workload, case.measure, name, axis=case.axis, x=case.x)
     if series.error is not None:
         return
+    if series.samples and series.samples[-1] * case.per > context.left():
+        return  # it has figures, and no time for another one
     if is_late or context.is_over():
         if round_ >= 0 and not series.samples:
             series.error = "the time for it was over"
@@ -139,7 +144,8 @@ def _run_once(
     began = time.monotonic()
     try:
         with case.setup(peer) as arguments:
-            timeout = min(context.sizes.job_seconds, max(context.left(), 5))
+            # A peer that is ended loses all that it has warmed up, so the last jobs may overrun.
+            timeout = min(context.sizes.job_seconds, max(context.left(), _GRACE))
             answer = peer.ask(case.jobs[name], timeout, settle=case.settled, **arguments)
             if "error" not in answer and round_ == 0:
                 facts = case.check(peer, arguments) if case.check else answer["facts"]

@@ -83,6 +83,14 @@ def test_a_peer_that_takes_long_does_a_case_once(tmp_path: Path) -> None:
     assert (asked.count("lakebed"), asked.count("duckdb")) == (3, 1)
 
 
+def test_a_job_that_has_figures_is_not_begun_when_it_would_not_end_in_time(tmp_path: Path) -> None:
+    asked: list[str] = []
+    context = context_of(tmp_path, asked, lakebed=fine(seconds=1_000))
+    run_cases(context, "w", [CASE], rounds=3, warm_up=0, seconds=60)
+    series = context.results.of("w", "m", "lakebed")
+    assert (asked, series.error) == (["lakebed"], None)
+
+
 def test_a_workload_ends_so_that_those_after_it_get_their_part(tmp_path: Path) -> None:
     context = context_of(tmp_path, [], lakebed=fine())
     context.begin(0.25)

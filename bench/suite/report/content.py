@@ -63,7 +63,7 @@ def _beginning(results: Results) -> list[Block]:
     )
     found = verdicts(results)
     missed = [each for each in found if not each.met]
-    absent = [each for each in results.series if each.peer == "lakebed" and each.error]
+    absent = [each for each in results.series if each.peer == "lakebed" and not each.samples]
     blocks: list[Block] = [
         Paragraph(
             f"Made by `./run bench{_flag(about)}` on {about['date']} in "
