@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from connect_server import running_connect_server
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 import lakebed
 from lakebed.errors import TableNotFoundError, UnsupportedFeatureError
@@ -166,3 +166,19 @@ def test_statements_change_tables_too(remote: Any, tmp_path: Path) -> None:
 def test_what_would_read_an_old_version_is_refused(remote: Any, text: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="scripts and functions"):
         remote.sql(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXECUTE IMMEDIATE 'SELECT count(*) FROM shop.orders'",
+        "EXECUTE IMMEDIATE 'INSERT INTO shop.orders VALUES (9, \"z\")'",
+        "BEGIN INSERT INTO shop.orders VALUES (9, 'z'); END",
+    ],
+)
+def test_what_only_the_server_could_follow_fails_and_changes_nothing(
+    remote: Any, folder: Path, text: str
+) -> None:
+    with pytest.raises((lakebed.LakebedError, PySparkException)):
+        remote.sql(text).collect()
+    assert lakebed.open(folder).version == 1
