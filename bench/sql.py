@@ -8,8 +8,10 @@ A Delta SELECT: the time until `spark.sql` returns, less the time to open the ta
 of that DataFrame. What remains is the front end: finding the tables, and putting them in.
 
 Statements that are not about Delta: the time of `spark.sql` in an enabled session, less that of
-Spark's own `spark.sql` in a session that was never enabled. All measures alternate; the figures are medians, and with --best those of
-the fastest rounds, which say more on a busy machine.
+Spark's own `spark.sql` in a session that was never enabled.
+
+All measures alternate; the figures are medians, and with --best those of the fastest rounds, which
+say more on a busy machine.
 """
 
 from __future__ import annotations
