@@ -1,38 +1,25 @@
 package lakebed;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
-import java.net.URI;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
-import org.apache.spark.sql.catalyst.TableIdentifier;
-import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
-import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
-import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.CTESubstitution$;
-import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.RelationTimeTravel;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableValuedFunction;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
-import org.apache.spark.sql.catalyst.catalog.CatalogUtils;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
 import org.apache.spark.sql.catalyst.plans.logical.CacheTable;
 import org.apache.spark.sql.catalyst.plans.logical.CacheTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -40,16 +27,13 @@ import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UncacheTable;
 import org.apache.spark.sql.catalyst.plans.logical.View;
-import org.apache.spark.sql.catalyst.plans.logical.View$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.execution.command.DescribeQueryCommand;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.StringType;
@@ -148,7 +132,7 @@ public class SqlPlans {
     try {
       return session.sessionState().sqlParser().parsePlan(text);
     } catch (Exception error) {
-      raise(error);
+      Internals.raise(error);
       return null;
     } finally {
       PARSING.set(before);
@@ -186,7 +170,7 @@ public class SqlPlans {
     try {
       return session.sessionState().sqlParser().parseMultipartIdentifier(name);
     } catch (Exception error) {
-      raise(error);
+      Internals.raise(error);
       return null;
     }
   }
@@ -194,95 +178,6 @@ public class SqlPlans {
   /** Spark reads its settings from the session that is active in the thread. */
   private static Object within(SparkSession session, AbstractFunction0 body) {
     return session.withActive(body);
-  }
-
-  /** Where names are looked up: in the session, or as they were when a view was made. */
-  private static class Scope {
-    /** Null outside of views. */
-    private final List temporary;
-    /** The catalog and the database that the view was made in; may be empty. */
-    final List from;
-    /** Databases in which to look for names without one; null: in the current one. */
-    final List path;
-    final int depth;
-
-    private Scope(List temporary, List from, List path, int depth) {
-      this.temporary = temporary;
-      this.from = from;
-      this.path = path;
-      this.depth = depth;
-    }
-
-    static Scope ofSession() {
-      return new Scope(null, new ArrayList(), null, 0);
-    }
-
-    static Scope ofView(CatalogTable view, int depth) {
-      return new Scope(
-          CollectionConverters.asJava(view.viewReferredTempViewNames()),
-          CollectionConverters.asJava(view.viewCatalogAndNamespace()),
-          null,
-          depth);
-    }
-
-    /** What Spark's analyser is about in this thread: a statement, a view or a function. */
-    static Scope ofAnalysis(SparkSession session) {
-      AnalysisContext context = AnalysisContext$.MODULE$.get();
-      List from = CollectionConverters.asJava(context.catalogAndNamespace());
-      List temporary = from.isEmpty()
-          ? null
-          : CollectionConverters.asJava(context.referredTempViewNames());
-      return new Scope(temporary, from, path(session, context), 0);
-    }
-
-    /** From 4.2 on functions keep the databases that were searched when they were made. */
-    private static List path(SparkSession session, AnalysisContext context) {
-      Object manager = session.sessionState().catalogManager();
-      Method[] methods = manager.getClass().getMethods();
-      for (int i = 0; i < methods.length; i++) {
-        if (methods[i].getName().equals("resolutionPathEntriesForAnalysis")) {
-          Object entries = call(context, "resolutionPathEntries");
-          Object[] arguments = new Object[] {entries, context.catalogAndNamespace()};
-          return CollectionConverters.asJava((Seq) Statement.call(methods[i], manager, arguments));
-        }
-      }
-      return null;
-    }
-
-    private static Object call(Object target, String getter) {
-      try {
-        return target.getClass().getMethod(getter, new Class[0]).invoke(target, new Object[0]);
-      } catch (Exception error) {
-        throw new IllegalStateException(error);
-      }
-    }
-
-    /** A view sees those temporary views alone that were there when it was made. */
-    boolean seesTemporary(List parts, SQLConf conf) {
-      if (temporary == null) {
-        return true;
-      }
-      for (int i = 0; i < temporary.size(); i++) {
-        if (isSame(CollectionConverters.asJava((Seq) temporary.get(i)), parts, conf)) {
-          return true;
-        }
-      }
-      return false;
-    }
-
-    private static boolean isSame(List one, List other, SQLConf conf) {
-      if (one.size() != other.size()) {
-        return false;
-      }
-      for (int i = 0; i < one.size(); i++) {
-        String a = (String) one.get(i);
-        String b = (String) other.get(i);
-        if (!(conf.caseSensitiveAnalysis() ? a.equals(b) : a.equalsIgnoreCase(b))) {
-          return false;
-        }
-      }
-      return true;
-    }
   }
 
   /** A relation that takes the place of a name. */
@@ -311,11 +206,9 @@ public class SqlPlans {
 
   /** A parsed statement, and what its leaves are to be replaced by. */
   public static class Statement {
-    private static final Pattern VERSIONED =
-        Pattern.compile("(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", Pattern.DOTALL);
-
     private final SparkSession session;
     private final SessionCatalog catalog;
+    private final TableNames names;
     private final SQLConf conf;
     private final IdentityHashMap replaced = new IdentityHashMap();
     private final List references = new ArrayList();
@@ -326,6 +219,7 @@ public class SqlPlans {
     Statement(SparkSession session) {
       this.session = session;
       this.catalog = session.sessionState().catalog();
+      this.names = TableNames.of(session);
       this.conf = session.sessionState().conf();
     }
 
@@ -336,7 +230,7 @@ public class SqlPlans {
       }
       root = plan;
       body = substituted(inner(plan));
-      collect(body, Scope.ofSession());
+      collect(body, TableNames.Scope.ofSession());
       return references.isEmpty() ? null : this;
     }
 
@@ -345,7 +239,7 @@ public class SqlPlans {
       Statement found = new Statement(session);
       found.followsViews = false;
       found.body = plan;
-      found.collect(plan, Scope.ofAnalysis(session));
+      found.collect(plan, TableNames.Scope.ofAnalysis(session));
       return found.references.isEmpty() ? null : found;
     }
 
@@ -362,9 +256,9 @@ public class SqlPlans {
     }
 
     private String cachedName(LogicalPlan table) {
-      List parts = list(((UnresolvedRelation) table).multipartIdentifier());
-      boolean isTemporary = catalog.getRawLocalOrGlobalTempView(seq(parts)).isDefined();
-      String[] name = isTemporary ? null : qualified(parts, Scope.ofSession());
+      List parts = Internals.list(((UnresolvedRelation) table).multipartIdentifier());
+      boolean isTemporary = catalog.getRawLocalOrGlobalTempView(Internals.seq(parts)).isDefined();
+      String[] name = isTemporary ? null : names.qualified(parts, TableNames.Scope.ofSession());
       return (name == null ? parts.toString() : name[0] + "." + name[1]).toLowerCase();
     }
 
@@ -437,14 +331,16 @@ public class SqlPlans {
       try {
         Dataset.ofRows(session, query).createTempView(name);
       } catch (Exception error) {
-        SqlPlans.raise(error);
+        Internals.raise(error);
       }
       List parts = new ArrayList();
       parts.add(name);
-      LogicalPlan view = new UnresolvedRelation(seq(parts), CaseInsensitiveStringMap.empty(), false);
+      LogicalPlan view =
+          new UnresolvedRelation(Internals.seq(parts), CaseInsensitiveStringMap.empty(), false);
       try {
         return Dataset.ofRows(
-            session, new CacheTable(view, seq(parts), command.isLazy(), command.options(), false));
+            session,
+            new CacheTable(view, Internals.seq(parts), command.isLazy(), command.options(), false));
       } catch (RuntimeException error) {
         catalog.dropTempView(name);
         throw error;
@@ -458,7 +354,7 @@ public class SqlPlans {
 
     // --- looking for references ---
 
-    private void collect(LogicalPlan plan, Scope scope) {
+    private void collect(LogicalPlan plan, TableNames.Scope scope) {
       List found = CollectionConverters.asJava((Seq) plan.collectWithSubqueries(new Leaves()));
       for (int i = 0; i < found.size(); i++) {
         LogicalPlan leaf = (LogicalPlan) found.get(i);
@@ -476,13 +372,16 @@ public class SqlPlans {
     }
 
     private void look(
-        LogicalPlan leaf, UnresolvedRelation relation, RelationTimeTravel travel, Scope scope) {
+        LogicalPlan leaf,
+        UnresolvedRelation relation,
+        RelationTimeTravel travel,
+        TableNames.Scope scope) {
       if (relation.isStreaming()) {
         return;
       }
-      List parts = list(relation.multipartIdentifier());
+      List parts = Internals.list(relation.multipartIdentifier());
       if (scope.seesTemporary(parts, conf)) {
-        Option temporary = catalog.getRawLocalOrGlobalTempView(seq(parts));
+        Option temporary = catalog.getRawLocalOrGlobalTempView(Internals.seq(parts));
         if (temporary.isDefined()) {
           if (!followsViews) {
             return;
@@ -491,7 +390,7 @@ public class SqlPlans {
           return;
         }
       }
-      Map reference = reference(parts, scope);
+      Map reference = names.reference(parts, scope);
       if (reference == null) {
         if (followsViews) {
           lookAtView(leaf, parts, scope);
@@ -519,141 +418,18 @@ public class SqlPlans {
       references.add(reference);
     }
 
-    /** Which Delta table a name is; null if it is none. */
-    private Map reference(List parts, Scope scope) {
-      String[] name = qualified(parts, scope);
-      CatalogTable table = name == null ? null : metadata(name);
-      if (table != null) {
-        return isDelta(table) ? described(table, parts) : null;
-      }
-      boolean isPath = parts.size() == 2 && "delta".equalsIgnoreCase((String) parts.get(0));
-      if (isPath) {
-        return path(parts);
-      }
-      Matcher versioned = VERSIONED.matcher((String) parts.get(parts.size() - 1));
-      if (!versioned.matches()) {
-        return null;
-      }
-      List plain = new ArrayList(parts.subList(0, parts.size() - 1));
-      plain.add(versioned.group(1));
-      name = qualified(plain, scope);
-      table = name == null ? null : metadata(name);
-      if (table == null || !isDelta(table)) {
-        return null;
-      }
-      Map found = described(table, plain);
-      Map options = new LinkedHashMap();
-      String version = versioned.group(2);
-      options.put(version != null ? "versionAsOf" : "timestampAsOf",
-          version != null ? version : spaced(versioned.group(3)));
-      found.put("options", options);
-      return found;
-    }
-
-    private static String spaced(String digits) {
-      return digits.replaceAll(
-          "(\\d{4})(\\d\\d)(\\d\\d)(\\d\\d)(\\d\\d)(\\d\\d)(\\d{3})", "$1-$2-$3 $4:$5:$6.$7");
-    }
-
-    private Map described(CatalogTable table, List parts) {
-      Map found = new LinkedHashMap();
-      URI location = (URI) table.storage().locationUri().get();
-      found.put("name", parts);
-      found.put("location", CatalogUtils.URIToString(location));
-      List qualifier = new ArrayList();
-      qualifier.add("spark_catalog");
-      qualifier.add(table.identifier().database().get());
-      found.put("alias", new AliasIdentifier(table.identifier().table(), seq(qualifier)));
-      return found;
-    }
-
-    private static Map path(List parts) {
-      Map found = new LinkedHashMap();
-      found.put("name", parts);
-      found.put("path", parts.get(1));
-      return found;
-    }
-
-    /** The database and the name in the session's own catalog; null for other catalogs. */
-    private String[] qualified(List given, Scope scope) {
-      CatalogManager catalogs = session.sessionState().catalogManager();
-      List parts = given;
-      if (parts.size() == 1 && scope.path != null) {
-        return onPath((String) parts.get(0), scope.path);
-      }
-      List from = scope.from;
-      if (!from.isEmpty()) {
-        boolean isWhole = parts.size() > 1 && catalogs.isCatalogRegistered((String) parts.get(0));
-        if (!isWhole) {
-          List longer = new ArrayList(parts.size() == 1 ? from : from.subList(0, 1));
-          longer.addAll(parts);
-          parts = longer;
-        }
-      }
-      int size = parts.size();
-      if (size == 3 && isSessionCatalog((String) parts.get(0))) {
-        return new String[] {(String) parts.get(1), (String) parts.get(2)};
-      }
-      if (size > 2 || !isSessionCatalog(catalogs.currentCatalog().name())) {
-        return null;
-      }
-      if (size == 2 && catalogs.isCatalogRegistered((String) parts.get(0))) {
-        return null;
-      }
-      String database = size == 2 ? (String) parts.get(0) : catalog.getCurrentDatabase();
-      return new String[] {database, (String) parts.get(size - 1)};
-    }
-
-    /** The first database of the path that has the name; null: Spark is to look. */
-    private String[] onPath(String name, List path) {
-      for (int i = 0; i < path.size(); i++) {
-        List entry = CollectionConverters.asJava((Seq) path.get(i));
-        if ("system".equalsIgnoreCase((String) entry.get(0))) {
-          continue;
-        }
-        if (entry.size() != 2 || !isSessionCatalog((String) entry.get(0))) {
-          return null;
-        }
-        String[] found = new String[] {(String) entry.get(1), name};
-        if (metadata(found) != null) {
-          return found;
-        }
-      }
-      return null;
-    }
-
-    private static boolean isSessionCatalog(String name) {
-      return "spark_catalog".equalsIgnoreCase(name);
-    }
-
-    private CatalogTable metadata(String[] name) {
-      try {
-        return catalog.getTableMetadata(new TableIdentifier(name[1], Option.apply(name[0])));
-      } catch (NoSuchTableException error) {
-        return null;
-      } catch (NoSuchNamespaceException error) {
-        return null;
-      }
-    }
-
-    private static boolean isDelta(CatalogTable table) {
-      return table.provider().isDefined()
-          && "delta".equalsIgnoreCase((String) table.provider().get())
-          && table.storage().locationUri().isDefined();
-    }
-
     // --- views ---
 
-    private void lookAtView(LogicalPlan leaf, List parts, Scope scope) {
-      String[] name = qualified(parts, scope);
-      CatalogTable table = name == null ? null : metadata(name);
+    private void lookAtView(LogicalPlan leaf, List parts, TableNames.Scope scope) {
+      String[] name = names.qualified(parts, scope);
+      CatalogTable table = name == null ? null : names.metadata(name);
       if (table != null && table.tableType().equals(CatalogTableType.VIEW())) {
         expand(leaf, catalog.getRelation(table, CaseInsensitiveStringMap.empty()), scope);
       }
     }
 
     /** Follows the text of a view; one that was made of a DataFrame has none. */
-    private void expand(LogicalPlan leaf, LogicalPlan relation, Scope scope) {
+    private void expand(LogicalPlan leaf, LogicalPlan relation, TableNames.Scope scope) {
       if (!(relation instanceof SubqueryAlias) || scope.depth >= conf.maxNestedViewDepth()) {
         return;
       }
@@ -664,84 +440,22 @@ public class SqlPlans {
       View view = (View) alias.child();
       LogicalPlan child = substituted(view.child());
       int before = replaced.size();
-      collect(child, Scope.ofView(view.desc(), scope.depth + 1));
+      collect(child, TableNames.Scope.ofView(view.desc(), scope.depth + 1));
       if (replaced.size() > before) {
         replaced.put(leaf, new Expansion(alias, view, child));
       }
     }
 
-    /** A view is analyzed by itself, with the database and the settings that it was made with. */
-    private LogicalPlan analyzed(final View view, final LogicalPlan child) {
-      final Analyzer analyzer = session.sessionState().analyzer();
-      final AbstractFunction0 analysis = new AbstractFunction0() {
-        public Object apply() {
-          LogicalPlan plan = (LogicalPlan) invoke(analyzer, "executeSameContext", child);
-          analyzer.checkAnalysis(plan);
-          return plan;
-        }
-      };
-      final SQLConf settings = settings(view);
-      final AbstractFunction0 inContext = new AbstractFunction0() {
-        public Object apply() {
-          return SQLConf$.MODULE$.withExistingConf(settings, analysis);
-        }
-      };
-      return (LogicalPlan) AnalysisHelper$.MODULE$.markInAnalyzer(new AbstractFunction0() {
-        public Object apply() {
-          return AnalysisContext$.MODULE$.withAnalysisContext(view.desc(), inContext);
-        }
-      });
-    }
-
-    /** From 4.1 on a third parameter says which version made the view. */
-    private static SQLConf settings(View view) {
-      Method[] methods = View$.class.getMethods();
-      for (int i = 0; i < methods.length; i++) {
-        if (!methods[i].getName().equals("effectiveSQLConf")) {
-          continue;
-        }
-        Object configs = view.desc().viewSQLConfigs();
-        Boolean isTemporary = Boolean.valueOf(view.isTempView());
-        Object[] arguments = methods[i].getParameterTypes().length == 2
-            ? new Object[] {configs, isTemporary}
-            : new Object[] {configs, isTemporary, view.desc().createVersion()};
-        return (SQLConf) call(methods[i], View$.MODULE$, arguments);
-      }
-      throw new IllegalStateException("no effectiveSQLConf");
-    }
-
-    /** Scala hides private methods by a longer name. */
-    private static Object invoke(Object target, String name, Object argument) {
-      Method[] methods = Analyzer.class.getMethods();
-      for (int i = 0; i < methods.length; i++) {
-        if (methods[i].getName().endsWith("$$" + name)) {
-          return call(methods[i], target, new Object[] {argument});
-        }
-      }
-      throw new IllegalStateException("no " + name);
-    }
-
-    static Object call(Method method, Object target, Object[] arguments) {
-      try {
-        return method.invoke(target, arguments);
-      } catch (InvocationTargetException error) {
-        SqlPlans.raise(error.getCause());
-        return null;
-      } catch (IllegalAccessException error) {
-        throw new IllegalStateException(error);
-      }
-    }
-
     // --- changes ---
 
-    private void lookAtFunction(UnresolvedTableValuedFunction function, Scope scope) {
-      List name = list(function.name());
+    private void lookAtFunction(UnresolvedTableValuedFunction function, TableNames.Scope scope) {
+      List name = Internals.list(function.name());
       String last = ((String) name.get(name.size() - 1)).toLowerCase();
       boolean byPath = last.equals("table_changes_by_path");
       if (name.size() > 1 || !(byPath || last.equals("table_changes"))) {
         return;
       }
-      List arguments = list(function.functionArgs());
+      List arguments = Internals.list(function.functionArgs());
       List values = new ArrayList();
       for (int i = 0; i < arguments.size(); i++) {
         values.add(value((Expression) arguments.get(i)));
@@ -753,7 +467,7 @@ public class SqlPlans {
         if (byPath) {
           parts.add("delta");
           parts.add(table);
-          reference = path(parts);
+          reference = TableNames.path(parts);
         } else {
           reference = named((String) table, scope);
         }
@@ -764,19 +478,19 @@ public class SqlPlans {
       add(function, reference);
     }
 
-    private Map named(String table, Scope scope) {
+    private Map named(String table, TableNames.Scope scope) {
       List parts = new ArrayList();
       try {
-        parts.addAll(list(session.sessionState().sqlParser().parseMultipartIdentifier(table)));
+        parts.addAll(Internals.list(split(session, table)));
       } catch (Exception error) {
         parts.add(table);
       }
-      Map found = reference(parts, scope);
+      Map found = names.reference(parts, scope);
       if (found == null && table.indexOf('/') >= 0) {
         List path = new ArrayList();
         path.add("delta");
         path.add(table);
-        return path(path);
+        return TableNames.path(path);
       }
       if (found == null) {
         found = new LinkedHashMap();
@@ -836,7 +550,7 @@ public class SqlPlans {
       }
       Expansion expansion = (Expansion) found;
       View view = expansion.view;
-      LogicalPlan child = analyzed(view, replace(expansion.child, frames));
+      LogicalPlan child = Internals.analyzed(session, view, replace(expansion.child, frames));
       LogicalPlan whole = (LogicalPlan) view.withNewChildren(one(child));
       return (LogicalPlan) expansion.alias.withNewChildren(one(whole));
     }
@@ -844,16 +558,9 @@ public class SqlPlans {
     private static Seq one(Object value) {
       List values = new ArrayList();
       values.add(value);
-      return seq(values);
+      return Internals.seq(values);
     }
 
-    private static List list(Seq values) {
-      return new ArrayList(CollectionConverters.asJava(values));
-    }
-
-    private static Seq seq(List values) {
-      return CollectionConverters.asScala(values).toSeq();
-    }
   }
 
   /** The leaves that may be Delta tables. */
@@ -887,16 +594,5 @@ public class SqlPlans {
           ? statement.instead((LogicalPlan) node, frames)
           : otherwise.apply(node);
     }
-  }
-
-  /** Errors of Spark's go on as they are, also those that Java would have declared. */
-  public static void raise(Throwable error) {
-    if (error instanceof RuntimeException) {
-      throw (RuntimeException) error;
-    }
-    if (error instanceof Error) {
-      throw (Error) error;
-    }
-    org.apache.spark.unsafe.Platform.throwException(error);
   }
 }

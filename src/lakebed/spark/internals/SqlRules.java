@@ -148,7 +148,7 @@ public class SqlRules {
         return python.apply(new ObjectMapper().writeValueAsString(request), session);
       } catch (UndeclaredThrowableException error) {
         // An error of Spark's that Java would have declared.
-        SqlPlans.raise(error.getCause());
+        Internals.raise(error.getCause());
         return null;
       } catch (RuntimeException error) {
         throw error instanceof SparkThrowable ? error : (RuntimeException) failure(error);
@@ -484,7 +484,7 @@ public class SqlRules {
     private void refuseCommand(LogicalPlan plan, String text) {
       boolean mayBe = plan.getTagValue(TEXT).isDefined() && SqlPlans.isEnabled(session);
       if (mayBe && front.runs(session, (String) plan.getTagValue(TEXT).get())) {
-        SqlPlans.raise(QueryCompilationErrors.invalidStatementForExecuteInto(text));
+        Internals.raise(QueryCompilationErrors.invalidStatementForExecuteInto(text));
       }
     }
 

@@ -48,6 +48,11 @@ def compiled(session: SparkSession, name: str) -> Any:
     return rules[name]
 
 
-_OVER = {"SqlRules": "SqlPlans", "SqlPlans": "CachedTables"}
-"""Which class another one uses."""
+_OVER = {
+    "SqlRules": "SqlPlans",
+    "SqlPlans": "CachedTables",
+    "CachedTables": "TableNames",
+    "TableNames": "Internals",
+}
+"""Which class another one is compiled on top of: it sees that one and those below."""
 _PACKAGE = "lakebed"

@@ -1,0 +1,103 @@
+package lakebed;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
+import org.apache.spark.sql.catalyst.analysis.Analyzer;
+import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.catalyst.plans.logical.View$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
+
+/** What the other classes need to reach into Scala, and into Spark's analyser. */
+public class Internals {
+  public static List list(Seq values) {
+    return new ArrayList(CollectionConverters.asJava(values));
+  }
+
+  public static Seq seq(List values) {
+    return CollectionConverters.asScala(values).toSeq();
+  }
+
+  /** A view is analyzed by itself, with the database and the settings that it was made with. */
+  public static LogicalPlan analyzed(
+      final SparkSession session, final View view, final LogicalPlan child) {
+    final Analyzer analyzer = session.sessionState().analyzer();
+    final AbstractFunction0 analysis = new AbstractFunction0() {
+      public Object apply() {
+        LogicalPlan plan = (LogicalPlan) invoke(analyzer, "executeSameContext", child);
+        analyzer.checkAnalysis(plan);
+        return plan;
+      }
+    };
+    final SQLConf settings = settings(view);
+    final AbstractFunction0 inContext = new AbstractFunction0() {
+      public Object apply() {
+        return SQLConf$.MODULE$.withExistingConf(settings, analysis);
+      }
+    };
+    return (LogicalPlan) AnalysisHelper$.MODULE$.markInAnalyzer(new AbstractFunction0() {
+      public Object apply() {
+        return AnalysisContext$.MODULE$.withAnalysisContext(view.desc(), inContext);
+      }
+    });
+  }
+
+  /** From 4.1 on a third parameter says which version made the view. */
+  private static SQLConf settings(View view) {
+    Method[] methods = View$.class.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (!methods[i].getName().equals("effectiveSQLConf")) {
+        continue;
+      }
+      Object configs = view.desc().viewSQLConfigs();
+      Boolean isTemporary = Boolean.valueOf(view.isTempView());
+      Object[] arguments = methods[i].getParameterTypes().length == 2
+          ? new Object[] {configs, isTemporary}
+          : new Object[] {configs, isTemporary, view.desc().createVersion()};
+      return (SQLConf) call(methods[i], View$.MODULE$, arguments);
+    }
+    throw new IllegalStateException("no effectiveSQLConf");
+  }
+
+  /** Scala hides private methods by a longer name. */
+  private static Object invoke(Object target, String name, Object argument) {
+    Method[] methods = Analyzer.class.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().endsWith("$$" + name)) {
+        return call(methods[i], target, new Object[] {argument});
+      }
+    }
+    throw new IllegalStateException("no " + name);
+  }
+
+  public static Object call(Method method, Object target, Object[] arguments) {
+    try {
+      return method.invoke(target, arguments);
+    } catch (InvocationTargetException error) {
+      raise(error.getCause());
+      return null;
+    } catch (IllegalAccessException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** Errors of Spark's go on as they are, also those that Java would have declared. */
+  public static void raise(Throwable error) {
+    if (error instanceof RuntimeException) {
+      throw (RuntimeException) error;
+    }
+    if (error instanceof Error) {
+      throw (Error) error;
+    }
+    org.apache.spark.unsafe.Platform.throwException(error);
+  }
+}
