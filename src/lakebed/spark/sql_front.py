@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.spark.failures import reported_to
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.internals.sql_plans import is_available
-from lakebed.spark.internals.sql_rules import install_rules
+from lakebed.spark.internals.sql_rules import install_rules, java_frame, session_of
 
 
 class Front(Protocol):
@@ -63,22 +63,15 @@ class _Callback:
 
     def apply(self, request: str, about: JavaObject) -> Any:
         with reported_to(Jvm.of(self._session)):
-            session = self._of(about)
+            session = session_of(self._session, about)
             ((what, value),) = orjson.loads(request).items()
             if what == "bind":
                 return self._front.bind(value)
             if what == "claims":
                 return self._front.claims(session, value)
             if what == "read":
-                return self._front.read(session, orjson.loads(value))._jdf
-            found = self._front.run(session, value)
-            return None if found is None else found._jdf
-
-    def _of(self, about: JavaObject) -> SparkSession:
-        """Spark makes copies of a session, for streams among others."""
-        if about.equals(self._session._jsparkSession):
-            return self._session
-        return SparkSession(self._session.sparkContext, about)
+                return java_frame(self._front.read(session, orjson.loads(value)))
+            return java_frame(self._front.run(session, value))
 
     def toString(self) -> str:
         return "Lakebed's front end of SQL"
