@@ -54,7 +54,12 @@ def write_files(
 ) -> list[Add]:
     """Writes all rows of the frame, each task those that it has."""
     rows = frame.mapInArrow(WriteTask.of(store, layout, settings), f"{COLUMN} string").collect()
-    return [Add.parse(orjson.loads(row[0])) for row in rows]
+    return [added(row[0]) for row in rows]
+
+
+def added(row: str) -> Add:
+    """The action of a row that a task gave."""
+    return Add.parse(orjson.loads(row))
 
 
 Values = tuple[tuple[str, str | None], ...]
