@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.spark.mirrored_catalog import SETTING
 
 
@@ -104,3 +104,13 @@ def test_methods_that_change_tables_go_the_way_of_sql(names: SparkSession, tmp_p
     with pytest.raises(InvalidArgumentError, match="inside of the folder"):
         catalog.dropDatabase("answers", cascade=True)
     catalog.dropTable("inside")
+
+
+def test_tables_are_refreshed_and_views_of_delta_tables_say_why_not(names: SparkSession) -> None:
+    for name in ("managed", "answers.external", "other"):
+        names.catalog.refreshTable(name)
+        names.sql(f"REFRESH TABLE {name}")
+    names.sql("CREATE VIEW seen AS SELECT m.id FROM managed m, other o WHERE m.id = o.id")
+    with pytest.raises(UnsupportedFeatureError, match="seen reads Delta tables"):
+        names.catalog.refreshTable("seen")
+    names.sql("DROP VIEW seen")

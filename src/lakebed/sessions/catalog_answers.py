@@ -13,11 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Column, Table
 
 from lakebed.commands.alter.clustering_columns import clustering_columns
-from lakebed.errors import TableNotFoundError
+from lakebed.errors import TableNotFoundError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import SESSION_CATALOG, TableEntry
 from lakebed.spark.enabled import is_enabled
+from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.mirrored_catalog import catalog_url
 from lakebed.spark.projection import spark_type
@@ -25,6 +26,7 @@ from lakebed.spark.session_catalog import catalog_of, find
 from lakebed.spark.sql_text import literal, quoted, quoted_parts
 from lakebed.spark.table_names import is_name, parts_in
 from lakebed.spec.column_metadata import comment
+from lakebed.sql.query import delta_table
 
 Answer = Callable[..., Any]
 """A method of `Catalog`; its first argument calls Spark's own, the second is the session."""
@@ -39,6 +41,7 @@ def answers() -> Mapping[str, Answer]:
         "tableExists": _table_exists,
         "dropTable": _drop_table,
         "truncateTable": _truncate_table,
+        "refreshTable": _refresh_table,
         "getTableProperties": _get_table_properties,
         "getCreateTableString": _get_create_table_string,
         "createDatabase": _create_database,
@@ -97,6 +100,25 @@ def _truncate_table(plain: Answer, session: SparkSession, tableName: str) -> Non
         return plain(tableName)
     session.sql(f"TRUNCATE TABLE {quoted_parts(entry.parts)}")
     return None
+
+
+def _refresh_table(plain: Answer, session: SparkSession, tableName: str) -> None:
+    """Every statement opens the newest version of a Delta table: there is nothing to refresh."""
+    if _delta(session, tableName) is not None:
+        return None
+    if _reads_delta(session, tableName):
+        raise UnsupportedFeatureError(
+            f"{tableName} reads Delta tables, which Spark cannot refresh",
+            hint="Delta tables need no refreshing; refresh the others by their own names",
+        )
+    return plain(tableName)
+
+
+def _reads_delta(session: SparkSession, name: str) -> bool:
+    """Whether a view does, in sessions whose plans are at hand."""
+    if is_connect(session) or not is_enabled(session) or not is_name(name):
+        return False
+    return delta_table(session, name, {}) is not None
 
 
 def _get_table_properties(plain: Answer, session: SparkSession, tableName: str) -> dict[str, str]:
