@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +35,7 @@ def serve() -> None:
     from pyspark.sql import SparkSession
 
     port = _free_port()
+    warehouse = tempfile.mkdtemp()
     builder = SparkSession.builder.master("local[2]")
     settings = {
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -42,6 +45,7 @@ def serve() -> None:
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": warehouse,
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -50,6 +54,7 @@ def serve() -> None:
     print(port, flush=True)
     sys.stdin.read()
     spark.stop()
+    shutil.rmtree(warehouse)
 
 
 def _free_port() -> int:

@@ -22,7 +22,7 @@ from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.mirrored_catalog import catalog_url
 from lakebed.spark.projection import spark_type
-from lakebed.spark.session_catalog import catalog_of, find
+from lakebed.spark.session_catalog import catalog_of, find, not_told, refresh_entry
 from lakebed.spark.sql_text import literal, quoted, quoted_parts
 from lakebed.spark.table_names import is_name, parts_in
 from lakebed.spec.column_metadata import comment
@@ -103,8 +103,13 @@ def _truncate_table(plain: Answer, session: SparkSession, tableName: str) -> Non
 
 
 def _refresh_table(plain: Answer, session: SparkSession, tableName: str) -> None:
-    """Every statement opens the newest version of a Delta table: there is nothing to refresh."""
-    if _delta(session, tableName) is not None:
+    """Every statement opens the newest version of a Delta table. Only the server of Spark Connect
+    is told of its columns, for views and functions.
+    """
+    entry = _delta(session, tableName)
+    if entry is not None:
+        if not refresh_entry(session, entry):
+            raise not_told(entry)
         return None
     if _reads_delta(session, tableName):
         raise UnsupportedFeatureError(

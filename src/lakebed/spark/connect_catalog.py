@@ -13,8 +13,14 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
+from lakebed.spark.column_changes import column_changes, keeps_location
+from lakebed.spark.located_schema import located, location_of, same_columns
+from lakebed.spark.location import open_location
 from lakebed.spark.sql_text import column_list, literal, quoted
+from lakebed.spark.types import visible_schema
+from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 
 # No table of Spark's own catalog has other letters in its name; in a pattern they mean something.
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
@@ -62,12 +68,14 @@ class ConnectCatalog:
 
     def create(self, entry: NewEntry) -> None:
         """Spark makes the folder of a managed table, and wants it to be empty."""
+        # Late, because a classic application may not have what Spark Connect needs.
+        from lakebed.spark.internals.connect import create_table
+
         name = f"{quoted(entry.database)}.{quoted(entry.name)}"
-        comment = "" if entry.comment is None else f" COMMENT {literal(entry.comment)}"
-        place = "" if entry.is_managed else f" LOCATION {literal(entry.location)}"
-        columns = "" if entry.schema is None else f" ({column_list(entry.schema)})"
+        schema = located(self._schema(entry), entry.location)
+        place = None if entry.is_managed else entry.location
         try:
-            self._run(f"CREATE TABLE {name}{columns} USING delta{comment}{place}")
+            create_table(self._session, name, schema.to_json(), place, entry.comment)
         except AnalysisException as error:
             if error.getCondition() != "TABLE_OR_VIEW_ALREADY_EXISTS":
                 raise
@@ -90,7 +98,48 @@ class ConnectCatalog:
 
     def rename(self, database: str, name: str, new_name: str) -> None:
         where = quoted(database)
+        found = self.find(database, name)
+        if found is not None and found.is_delta and found.is_managed:
+            # The folder moves, and the next table of the old name would have its place.
+            columns = column_list(schema_to_json(self._columns(database, name)))
+            self._run(f"ALTER TABLE {where}.{quoted(name)} REPLACE COLUMNS ({columns})")
         self._run(f"ALTER TABLE {where}.{quoted(name)} RENAME TO {where}.{quoted(new_name)}")
+
+    def refresh(self, entry: TableEntry) -> bool:
+        """Tells the catalog the columns that the table has by now, and where it is.
+
+        False if it cannot be told: of a managed table no entry can take the place of another,
+        because its files would go with it.
+        """
+        assert entry.location is not None
+        database, name = entry.parts
+        store, _ = open_location(self._session, entry.location, {})
+        table = TableLog(store).snapshot().schema
+        known = self._columns(database, name)
+        if same_columns(known, table) and location_of(known) is not None:
+            return True
+        if keeps_location(known, table):
+            for change in column_changes(known, visible_schema(table)):
+                self._run(f"ALTER TABLE {quoted(database)}.{quoted(name)} {change}")
+            return True
+        if entry.is_managed:
+            return False
+        schema = schema_to_json(table)
+        self.drop(database, name)
+        self.create(NewEntry(database, name, entry.location, False, schema, comment=entry.comment))
+        return True
+
+    def _schema(self, entry: NewEntry) -> StructType:
+        if entry.schema is not None:
+            return parse_schema(entry.schema)
+        return TableLog(open_location(self._session, entry.location, {})[0]).snapshot().schema
+
+    def _columns(self, database: str, name: str) -> StructType:
+        """Those of the entry, as the server has them."""
+        from lakebed.spark.internals.connect import plain_sql
+
+        query = f"SELECT * FROM {quoted(database)}.{quoted(name)}"
+        return parse_schema(plain_sql(self._session, query).schema.json())
 
     def drop_database(self, database: str) -> None:
         self._run(f"DROP DATABASE {quoted(database)} CASCADE")

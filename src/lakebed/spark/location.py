@@ -17,7 +17,7 @@ def open_location(
     session: SparkSession, path: str, options: Mapping[str, str]
 ) -> tuple[Store, str]:
     """The store of a table, and the folder as Hadoop names it."""
-    url = _as_url(path)
+    url = as_url(path)
     store = open_store(url, storage_options(session, url, options) or None)
     return store, hadoop_root(path, store.url)
 
@@ -36,6 +36,6 @@ def hadoop_root(location: str, url: str) -> str:
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
 
 
-def _as_url(location: str) -> str:
+def as_url(location: str) -> str:
     """Spark takes paths letter by letter; in a URL a percent sign would begin an escape."""
     return location.replace("%", "%25") if _SCHEME.match(location) else location

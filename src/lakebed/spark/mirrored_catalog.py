@@ -164,6 +164,11 @@ class MirroredCatalog:
             TableRecord("", entry.database, entry.name, entry.location, False, entry.comment)
         )
 
+    def refresh(self, entry: TableEntry) -> bool:
+        """Of the mirror, where every table is external. Classic sessions have no use for it."""
+        refresh = getattr(self._mirror, "refresh", None)
+        return refresh is None or bool(refresh(replace(entry, kind="EXTERNAL")))
+
     def drop(self, database: str, name: str) -> bool:
         found = self.names.drop(database, name)
         self.sync()

@@ -129,6 +129,23 @@ def move_entry(session: SparkSession, entry: NewEntry) -> None:
     create_entry(session, entry)
 
 
+def refresh_entry(session: SparkSession, entry: TableEntry) -> bool:
+    """Lets the server of Spark Connect know the columns of a Delta table, and where it is.
+
+    False if it cannot be told. Classic sessions never ask their catalog for either.
+    """
+    catalog = catalog_of(session)
+    return isinstance(catalog, JvmCatalog) or entry.is_path or catalog.refresh(entry)
+
+
+def not_told(entry: TableEntry) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"the catalog of the server cannot be told where the managed table {entry.name} is",
+        hint="it was renamed, or made by a classic session, or has no column left that it had; "
+        "CLONE makes a new table of it",
+    )
+
+
 def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[str]) -> None:
     """Gives a table another name in the same database; the folder of a managed one moves."""
     database, name = new_place(session, (*entry.parts[:1], *new_name)[-2:])

@@ -13,6 +13,10 @@ from lakebed.spark.read_request import ReadRequest
 from lakebed.spark.session_catalog import not_found
 from lakebed.sql.same_versions import once
 
+VERSION = "lakebed.versionAsOf"
+TIMESTAMP = "lakebed.timestampAsOf"
+"""Options of tables in views and functions that Spark Connect made: see `sql.definitions`."""
+
 
 @dataclass(frozen=True)
 class DeltaRead:
@@ -37,7 +41,8 @@ class DeltaRead:
     def _frame(self, session: SparkSession, sql: str, position: int | None) -> DataFrame:
         request = ReadRequest()
         for key, value in self.options.items():
-            request.set(key, value)
+            is_version = key in (VERSION, TIMESTAMP)
+            request.set(key.removeprefix("lakebed.") if is_version else key, value)
         if self.changes is not None:
             self._ask_for_changes(request, sql, position)
         if self.location is None and self.path is None:

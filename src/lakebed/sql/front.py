@@ -8,13 +8,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.functions import is_connect
-from lakebed.spark.session_catalog import sync_names
+from lakebed.spark.session_catalog import find, refresh_entry, sync_names
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
+from lakebed.sql.grammar import alter, create
+from lakebed.sql.immediate import run_immediate as run_on_client
 from lakebed.sql.nested import run_immediate, run_script
 from lakebed.sql.parameters import Arguments, bind, with_names
 from lakebed.sql.parse import GRAMMARS, first_word, is_script, parse_statement
+from lakebed.sql.plain import plain_sql
 from lakebed.sql.query import any_query, delta_query
+from lakebed.sql.statement import Statement
 
 
 def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
@@ -27,6 +31,8 @@ def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFra
         found = _run_statement(session, text, args)
         if found is not None:
             return found
+    if word == "EXECUTE" and is_enabled(session) and is_connect(session):
+        return run_on_client(session, text, args, lambda inner: _run(session, inner))
     if (word == "EXECUTE" or is_script(text)) and is_enabled(session) and not is_connect(session):
         return (run_immediate if word == "EXECUTE" else run_script)(session, text, args)
     return delta_query(session, text, args) if args else any_query(session, text)
@@ -43,4 +49,30 @@ def _run_statement(session: SparkSession, text: str, args: Arguments) -> DataFra
     statement = parse_statement(bound)
     if statement is None:
         return None
-    return execute(SqlContext(session, bound, args or {}), statement)
+    found = execute(SqlContext(session, bound, args or {}), statement)
+    if found is not None and isinstance(statement, _COLUMNS_CHANGE) and is_connect(session):
+        _tell_catalog(session, statement)
+    return found
+
+
+_COLUMNS_CHANGE = (
+    alter.AddColumns,
+    alter.AlterColumns,
+    alter.DropColumns,
+    alter.RenameColumn,
+    alter.ReplaceColumns,
+    create.CloneTable,
+    create.CreateTable,
+)
+
+
+def _tell_catalog(session: SparkSession, statement: Statement) -> None:
+    """What cannot be told is found out by those who ask the server for the table."""
+    entry = find(session, statement.table.parts)
+    if entry is not None and entry.is_delta:
+        refresh_entry(session, entry)
+
+
+def _run(session: SparkSession, text: str) -> DataFrame:
+    found = run_sql(session, text)
+    return plain_sql(session, text) if found is None else found

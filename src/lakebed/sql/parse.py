@@ -14,6 +14,7 @@ from lakebed.sql.grammar.describe import parse_comment, parse_describe, parse_sh
 from lakebed.sql.grammar.drop import (
     parse_create_schema,
     parse_drop,
+    parse_refresh,
     parse_rename,
     parse_show_create,
     parse_truncate,
@@ -53,6 +54,7 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
     "MERGE": (parse_merge,),
     "MSCK": (parse_sync_metadata,),
     "OPTIMIZE": (parse_optimize,),
+    "REFRESH": (parse_refresh,),
     "REORG": (parse_reorg,),
     "RESTORE": (parse_restore,),
     "SHOW": (parse_show_create, parse_show),

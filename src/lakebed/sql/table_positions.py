@@ -6,6 +6,7 @@ not understood is left out; Spark then says what it makes of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ class TablePosition:
     start: int
     end: int
     has_alias: bool
+    """Or stands where none can be."""
     version: str | None = None
     timestamp: str | None = None
     """An expression."""
@@ -40,6 +42,19 @@ def table_positions(text: str) -> list[TablePosition]:
     scan = _Scan(text, tokens)
     found = list(scan.tables())
     return [each for each in found if not scan.is_shadowed(each)]
+
+
+def without_version(
+    parts: tuple[str, ...],
+) -> tuple[tuple[str, ...], str | None, str | None]:
+    """A name such as `orders@v3` without its version; then the version, or the time."""
+    found = _VERSIONED.fullmatch(parts[-1])
+    is_path = len(parts) == 2 and parts[0].lower() == "delta"
+    if found is None or is_path:
+        return parts, None, None
+    d = found[3] or ""
+    timestamp = f"{d[:4]}-{d[4:6]}-{d[6:8]} {d[8:10]}:{d[10:12]}:{d[12:14]}.{d[14:]}"
+    return (*parts[:-1], found[1]), found[2], timestamp
 
 
 @dataclass
@@ -134,11 +149,12 @@ class _Scan:
             return self._changes(parts, start) if is_changes else None
         version, timestamp = self._as_of()
         options = self._options()
+        takes_none = start > 0 and self._tokens[start - 1].is_word("TABLE")
         return TablePosition(
             tuple(parts),
             self._tokens[start].position,
             self._tokens[self._at - 1].end,
-            self._has_alias(),
+            takes_none or self._has_alias(),
             version,
             timestamp,
             options,
@@ -277,6 +293,7 @@ def _pairs(tokens: list[Token]) -> dict[int, int]:
     return found
 
 
+_VERSIONED = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
 _SET_OPERATIONS = ("UNION", "EXCEPT", "INTERSECT", "MINUS", "ALL", "DISTINCT")
 _ENDS_OF_FROM = (
     *_SET_OPERATIONS[:4],

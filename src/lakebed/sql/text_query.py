@@ -18,16 +18,18 @@ from lakebed.errors import UnsupportedFeatureError
 from lakebed.expressions.tokens import Kind, Token, tokenize
 from lakebed.spark.catalog_entry import TableEntry
 from lakebed.spark.enabled import is_enabled
+from lakebed.spark.functions import is_connect
 from lakebed.spark.names import split_name
 from lakebed.spark.session_catalog import find
 from lakebed.spark.sql_text import quoted, quoted_parts
 from lakebed.sql.cursor import Cursor
+from lakebed.sql.definitions import is_definition, run_definition
 from lakebed.sql.delta_reads import DeltaRead
+from lakebed.sql.moments import moment
 from lakebed.sql.parameters import Arguments, bind, with_names
-from lakebed.sql.parse import is_script
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.remembered_views import remember_view, remembered_view
-from lakebed.sql.table_positions import TablePosition, table_positions
+from lakebed.sql.table_positions import TablePosition, table_positions, without_version
 
 _IN_NAMES = "identifier"
 _MOST_VIEWS = 20
@@ -41,7 +43,11 @@ def delta_query(session: SparkSession, text: str, args: Arguments) -> DataFrame 
         return None
     bound = with_names(bind(text, args))
     view = _temporary_view(bound)
-    return _Query(session).frame(bound) if view is None else view.run(session)
+    if view is not None:
+        return view.run(session)
+    if is_definition(bound) and is_connect(session):
+        return run_definition(session, bound)
+    return _Query(session).frame(bound)
 
 
 def any_query(session: SparkSession, text: str) -> DataFrame | None:
@@ -85,7 +91,7 @@ class _Query:
         """A Delta table, or a view over some; None for others."""
         if place.arguments is not None:
             return self._changes(text, place)
-        parts, version, timestamp = _without_version(place.parts)
+        parts, version, timestamp = without_version(place.parts)
         entry = self._entry(place.parts)
         options = dict(place.options)
         if entry is None and parts != place.parts:
@@ -99,7 +105,7 @@ class _Query:
             return self._view(entry)
         if not entry.is_delta:
             return None
-        travel = None if place.timestamp is None else self._moment(place.timestamp)
+        travel = None if place.timestamp is None else moment(self.session, place.timestamp)
         path = entry.location if entry.is_path else None
         read = DeltaRead(parts, entry.location, path, place.version, travel, options)
         return read.frame(self.session, text, place.start)
@@ -147,17 +153,9 @@ class _Query:
             return found
         return found.select(*[quoted(name) for name in view.columns])
 
-    def _moment(self, expression: str) -> str:
-        """A time as a text with its zone; what is no time stays as it is."""
-        query = f"SELECT unix_millis(TRY_CAST(({expression}) AS TIMESTAMP))"
-        millis = plain_sql(self.session, query).collect()[0][0]
-        if millis is None:
-            return expression
-        return dt.datetime.fromtimestamp(millis / 1000, dt.timezone.utc).isoformat()
-
     def _value(self, expression: str) -> Any:
         value = plain_sql(self.session, f"SELECT {expression}").collect()[0][0]
-        return self._moment(expression) if isinstance(value, dt.date) else value
+        return moment(self.session, expression) if isinstance(value, dt.date) else value
 
 
 @dataclass(frozen=True)
@@ -202,36 +200,23 @@ def _refuse_definitions(text: str) -> None:
             "a view over Delta tables cannot be made here",
             hint="make a temporary view, without names of columns, or use a classic session",
         )
-    if is_script(text) or _FUNCTION.match(text):
+    if _FUNCTION.match(text):
         # They would go on reading the version that is the newest now.
         raise UnsupportedFeatureError(
-            "scripts and functions of SQL cannot name Delta tables here",
+            "functions of SQL cannot name Delta tables here",
             hint="run the statements one by one, or use a classic session",
         )
 
 
 _VIEW = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?((GLOBAL\s+)?TEMP\w*\s+)?VIEW\b", re.IGNORECASE)
 _FUNCTION = re.compile(r"\s*CREATE\s+(OR\s+REPLACE\s+)?(TEMP\w*\s+)?FUNCTION\b", re.IGNORECASE)
-_VERSIONED = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
-
-
-def _without_version(
-    parts: tuple[str, ...],
-) -> tuple[tuple[str, ...], str | None, str | None]:
-    found = _VERSIONED.fullmatch(parts[-1])
-    is_path = len(parts) == 2 and parts[0].lower() == "delta"
-    if found is None or is_path:
-        return parts, None, None
-    d = found[3] or ""
-    timestamp = f"{d[:4]}-{d[4:6]}-{d[6:8]} {d[8:10]}:{d[10:12]}:{d[12:14]}.{d[14:]}"
-    return (*parts[:-1], found[1]), found[2], timestamp
 
 
 def _rewritten(text: str, places: list[tuple[TablePosition, str]]) -> str:
     """Fields in braces where the tables were; other braces are doubled, as formats want it."""
     edits = []
     for place, name in places:
-        shown = _without_version(place.parts)[0][-1]
+        shown = without_version(place.parts)[0][-1]
         is_named = place.has_alias or place.arguments is not None
         alias = "" if is_named or "/" in shown else f" AS {quoted(shown)}"
         edits.append((place.start, place.end, f"{{{name}}}{alias}"))

@@ -13,10 +13,12 @@ from functools import wraps
 from typing import Any
 
 from pyspark.errors import AnalysisException
+from pyspark.sql.connect import plan
 from pyspark.sql.connect.client import core
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.types import StructType
 
 from lakebed.errors import LakebedError
 from lakebed.spark.carried_errors import find_carried
@@ -81,6 +83,22 @@ def plain_sql(
 ) -> Any:
     """Spark's own `SparkSession.sql`."""
     return _plain_sql(session, text, args, **(frames or {}))
+
+
+def create_table(
+    session: Any, name: str, schema: Mapping[str, Any], location: str | None, comment: str | None
+) -> None:
+    """CREATE TABLE ... USING delta; SQL could not give the columns notes of their own."""
+    made = plan.CreateTable(
+        table_name=name,
+        path=location,
+        source="delta",
+        schema=StructType.fromJson(dict(schema)),
+        description=comment,
+        options={},
+    )
+    # What it gives is the table itself, which need not be there yet: no row of it is asked for.
+    DataFrame(made, session=session).limit(0)._to_table()
 
 
 def before_temporary_views(do: Callable[[Any, str], None]) -> None:

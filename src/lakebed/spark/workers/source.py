@@ -19,6 +19,7 @@ from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.carried_errors import carried
+from lakebed.spark.located_schema import check_columns, location_of
 from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.store_options import translated
 from lakebed.spark.types import visible_schema
@@ -36,6 +37,8 @@ TIMESTAMP = "timestampAsOf"
 ONLY = "lakebed.only"
 """The paths of the files to read, one on a line: paths in a log have no line breaks."""
 PARALLELISM = "lakebed.parallelism"
+NAMED = "lakebed.named"
+"""Whether the table was found by the columns of a catalog's entry, which may be old."""
 
 
 class DeltaSource(DataSource):
@@ -58,7 +61,8 @@ class DeltaSource(DataSource):
             return SparkStructType.fromJson(shown.to_json())
 
     def reader(self, schema: SparkStructType) -> DataSourceReader:
-        return Reader(self._request, parse_schema(schema.json()))
+        given = parse_schema(schema.json())
+        return Reader(self._request.found_by(given), given)
 
 
 class LakebedSource(DeltaSource):
@@ -82,21 +86,29 @@ class ScanRequest:
         kept = {key: value for key, value in self.raw.items() if key != TIMESTAMP.lower()}
         return ScanRequest({**kept, VERSION.lower(): str(version)})
 
+    def found_by(self, schema: StructType) -> ScanRequest:
+        """With the location that the columns of a catalog tell, if no other is given."""
+        url = location_of(schema)
+        if url is None or URL in self.raw or "path" in self.raw:
+            return self
+        return ScanRequest({**self.raw, URL: url, NAMED: "true"})
+
     @property
     def options(self) -> ScanOptions:
         return ScanOptions.of(self.raw)
 
     def snapshot(self) -> Snapshot:
-        version = self.get(VERSION)
+        version = self.get(VERSION) or self.get(f"lakebed.{VERSION}")
+        timestamp = self.get(TIMESTAMP) or self.get(f"lakebed.{TIMESTAMP}")
         url = self.get(URL) or self.get("path")
         if url is None:
             raise InvalidArgumentError(
                 "no path was given",
-                hint="give the path of a Delta table; where a table of its catalog is, Spark does "
-                "not tell a Python data source",
+                hint="give the path of a Delta table; if it has a name, REFRESH TABLE with that "
+                "name lets the catalog tell where it is, unless a managed table was renamed",
             )
         log = TableLog(open_store(url, self._storage_options(url)))
-        return log.snapshot(None if version is None else int(version), self.get(TIMESTAMP))
+        return log.snapshot(None if version is None else int(version), timestamp)
 
     def plan(self) -> ScanPlan:
         snapshot, options = self.snapshot(), self.options
@@ -131,6 +143,8 @@ class Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with carried():
             plan = self._request.plan()
+            if self._request.get(NAMED) is not None:
+                check_columns(self._schema, plan.table.schema, self._request.get(URL) or "")
             sizes = plan.files.column("size").to_pylist()
             tasks = balanced(sizes, int(self._request.get(PARALLELISM) or DEFAULT_PARALLELISM))
             return [Task(replace(plan, files=plan.files.take(each))) for each in tasks]

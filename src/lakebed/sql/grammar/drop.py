@@ -1,4 +1,4 @@
-"""DROP, UNDROP, TRUNCATE and SHOW CREATE TABLE; DROP SCHEMA."""
+"""DROP, UNDROP, TRUNCATE, REFRESH and SHOW CREATE TABLE; DROP SCHEMA."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ class RenameTable(Statement):
 
 
 @dataclass(frozen=True)
+class RefreshTable(Statement):
+    pass
+
+
+@dataclass(frozen=True)
 class SetLocation(Statement):
     location: str = ""
 
@@ -85,6 +90,16 @@ def parse_truncate(cursor: Cursor) -> Statement | None:
         return None
     cursor.expect_end()
     return TruncateTable(table)
+
+
+def parse_refresh(cursor: Cursor) -> Statement | None:
+    """REFRESH [TABLE] name. The other kinds are about paths and functions."""
+    cursor.expect("REFRESH")
+    cursor.accept("TABLE")
+    if not cursor.at_name or cursor.at_any("FUNCTION"):
+        return None
+    table = cursor.table()
+    return RefreshTable(table) if cursor.is_at_end else None
 
 
 def parse_show_create(cursor: Cursor) -> Statement | None:

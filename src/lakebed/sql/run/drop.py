@@ -1,4 +1,4 @@
-"""DROP, UNDROP, TRUNCATE, SHOW CREATE TABLE; what DROP SCHEMA CASCADE must not delete."""
+"""DROP, UNDROP, TRUNCATE, REFRESH, SHOW CREATE TABLE; what DROP SCHEMA CASCADE must not delete."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from lakebed.errors import InvalidArgumentError, SchemaMismatchError, TableExist
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry
+from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.mirrored_catalog import MirroredCatalog
-from lakebed.spark.session_catalog import catalog_of, find, move_entry, rename_entry
+from lakebed.spark.session_catalog import (
+    catalog_of,
+    find,
+    move_entry,
+    not_told,
+    refresh_entry,
+    rename_entry,
+)
 from lakebed.spark.sql_text import column_text, literal, quoted, quoted_parts
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import current_default, generation_expression, identity
@@ -23,6 +31,7 @@ from lakebed.sql.grammar.drop import (
     CreateSchema,
     DropSchema,
     DropTable,
+    RefreshTable,
     RenameTable,
     SetLocation,
     ShowCreateTable,
@@ -146,6 +155,16 @@ def run_truncate(context: SqlContext, statement: TruncateTable) -> DataFrame | N
     if entry is None or not entry.is_delta:
         return None
     DeltaTable.forPath(context.session, entry.location or "").delete()
+    return context.empty()
+
+
+def run_refresh(context: SqlContext, statement: RefreshTable) -> DataFrame | None:
+    """On Spark Connect the catalog learns what the table is by now; else it is left to Spark."""
+    entry = find(context.session, statement.table.parts)
+    if entry is None or not entry.is_delta or not is_connect(context.session):
+        return None
+    if not refresh_entry(context.session, entry):
+        raise not_told(entry)
     return context.empty()
 
 
