@@ -66,6 +66,17 @@ def pages(results: Results, tmp_path: Path) -> tuple[str, str]:
     return markdown, page
 
 
+def test_the_pages_of_both_runs_name_each_other(results: Results, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    for mode in ("quick", "full", "quick"):
+        results.about["mode"] = mode
+        file = tmp_path / f"{mode}.json"
+        file.write_text(json.dumps(results.to_json()))
+        write_pages(file, docs)
+    assert "(benchmarks_full.md)" in (docs / "benchmarks.md").read_text(encoding="utf-8")
+    assert "(benchmarks.md)" in (docs / "benchmarks_full.md").read_text(encoding="utf-8")
+
+
 def test_targets_are_judged_against_the_peer_that_they_name(results: Results) -> None:
     found = {(each.ours.measure, each.peer): each for each in verdicts(results)}
     total = found[tpch_load.TOTAL, "parquet"]

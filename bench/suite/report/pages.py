@@ -46,16 +46,30 @@ def write_pages(file: Path, docs: Path) -> list[Path]:
     blocks = report(results)
     docs.mkdir(parents=True, exist_ok=True)
     pages = docs / f"{name}.md", docs / f"{name}.html"
-    pages[0].write_text(markdown(blocks, f"{name}.html"), encoding="utf-8")
+    text = markdown(blocks, f"{name}.html", _other_run(mode, docs))
+    pages[0].write_text(text, encoding="utf-8")
     pages[1].write_text(page(blocks, figures.peers_in(results)), encoding="utf-8")
     return list(pages)
 
 
-def markdown(blocks: list[Block], plots: str) -> str:
+def _other_run(mode: str, docs: Path) -> str:
+    """A sentence about the page of the other run, if there is one."""
+    if mode == "full" and (docs / "benchmarks.md").exists():
+        return " The run of minutes: [benchmarks.md](benchmarks.md)."
+    if mode == "quick" and (docs / "benchmarks_full.md").exists():
+        return (
+            " A longer run with larger tables, up to a million files: "
+            "[benchmarks_full.md](benchmarks_full.md)."
+        )
+    return ""
+
+
+def markdown(blocks: list[Block], plots: str, other_run: str = "") -> str:
     parts = [
         f"# {TITLE}",
         f"[The same with plots]({plots}). This page is made by a command: do not edit it. "
-        "Single benchmarks, with more detail: [benchmarks_single.md](benchmarks_single.md).",
+        f"Single benchmarks, with more detail: [benchmarks_single.md](benchmarks_single.md)."
+        f"{other_run}",
     ]
     for block in blocks:
         if isinstance(block, Heading):
