@@ -35,6 +35,14 @@ def test_semicolons_divide_statements_but_not_inside_quotes_and_comments() -> No
     assert split(" ; -- nothing\n;") == []
 
 
+def test_scripts_stay_whole() -> None:
+    script = "BEGIN -- one;\n IF 1 = 1 THEN SELECT CASE 1 WHEN 1 THEN 2 END; END IF;\nEND"
+    assert split(f"SELECT 1; {script}; SELECT 2") == ["SELECT 1", script, "SELECT 2"]
+    assert parts("BEGIN SELECT 1; SELECT 2;") == ([], "BEGIN SELECT 1; SELECT 2;")
+    wrong = "BEGIN SELECT 1; END WHILE"
+    assert split(f"{wrong}; SELECT 2") == [wrong, "SELECT 2"]
+
+
 @pytest.mark.parametrize("open_end", ["SELECT 'a;", "SELECT `a;", 'SELECT ";', "SELECT 1"])
 def test_what_has_no_end_yet_is_kept_for_the_next_line(open_end: str) -> None:
     assert parts(f"SELECT 0; {open_end}") == (["SELECT 0"], open_end)

@@ -128,9 +128,8 @@ def test_an_error_ends_the_script_and_leaves_the_table_as_it_was(shop: SparkSess
         shop.sql("BEGIN SELECT * FROM orders VERSION AS OF 99; END")
     with pytest.raises(TableNotFoundError):
         shop.sql("BEGIN SELECT * FROM delta.`/there/is/nothing`; END")
-    # Spark's parser reads a script as a whole, and knows nothing of this statement.
     with pytest.raises(ParseException):
-        shop.sql("BEGIN OPTIMIZE orders; END")
+        shop.sql("BEGIN OPTIMIZ orders; END")
     assert stored(shop) == [(1, "a"), (2, "b"), (3, "c")]
 
 
@@ -282,6 +281,37 @@ def test_execute_immediate_runs_what_spark_does_not_know(shop: SparkSession) -> 
     assert stored(shop) == [(1, "a"), (2, "b"), (8, "eight")]
     with pytest.raises(ParseException):
         shop.sql("EXECUTE IMMEDIATE 'OPTIMIZ orders'")
+
+
+def test_statements_that_spark_does_not_know_may_stand_in_a_script(shop: SparkSession) -> None:
+    shop.sql("DECLARE OR REPLACE VARIABLE n STRING DEFAULT 'mine'")
+    script = """
+    BEGIN
+      DECLARE n INT DEFAULT 10;
+      DECLARE EXIT HANDLER FOR SQLEXCEPTION
+      BEGIN
+        VACUUM orders DRY RUN;
+        SELECT count(*), max(id) FROM orders;
+      END;
+      WHILE n < 13 DO
+        INSERT INTO orders VALUES (n, :p);
+        SET n = n + 1;
+      END WHILE;
+      OPTIMIZE orders;
+      RESTORE TABLE orders TO VERSION AS OF 1;
+      INSERT INTO orders VALUES (5000, 'too large');
+    END"""
+    try:
+        assert rows(shop, script, {"p": "it's; ü"}) == [(2, 2)]
+        assert rows(shop, "SELECT n") == [("mine",)]
+    finally:
+        shop.sql("DROP TEMPORARY VARIABLE n")
+    history = rows(shop, "DESCRIBE HISTORY orders")
+    assert [row[4] for row in history[:2]] == ["RESTORE", "OPTIMIZE"]
+    assert stored(shop) == [(1, "a"), (2, "b")]
+    with pytest.raises(ParseException):
+        shop.sql("BEGIN OPTIMIZE orders; SELEC 1; END")
+    assert rows(shop, "DESCRIBE HISTORY orders")[0][4] == "RESTORE"
 
 
 def test_other_formats_and_sessions_are_left_alone(shop: SparkSession, tmp_path: Path) -> None:

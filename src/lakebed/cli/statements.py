@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from lakebed.errors import SqlTextError
+from lakebed.sql.parse import is_script
+from lakebed.sql.script.grammar import parse_script
+
 _PART = re.compile(
     r"""
       (?P<comment> --[^\n]*(?:\n|$) | /\*.*?(?:\*/|$) )
@@ -25,7 +29,7 @@ def split(text: str) -> list[str]:
 def parts(text: str) -> tuple[list[str], str]:
     """The statements that have ended, and what comes behind the last semicolon.
 
-    Semicolons in quotes, names and comments divide nothing.
+    Semicolons in quotes, names, comments and scripts divide nothing.
     """
     found: list[str] = []
     current = ""
@@ -36,7 +40,7 @@ def parts(text: str) -> tuple[list[str], str]:
         if match.lastgroup == "open":
             # It has no other end: the rest belongs to it.
             return found, (current + text[place:]).strip()
-        if match.lastgroup == "end":
+        if match.lastgroup == "end" and not _is_begun_script(current):
             if _has_words(current):
                 found.append(current.strip())
             current = ""
@@ -44,6 +48,18 @@ def parts(text: str) -> tuple[list[str], str]:
             current += match[0]
         place = match.end()
     return found, current.strip()
+
+
+def _is_begun_script(text: str) -> bool:
+    """Whether it is a script that wants more: BEGIN without its END."""
+    if not is_script(text):
+        return False
+    try:
+        parse_script(text)
+    except SqlTextError as error:
+        # A mistake before the end stays one, whatever follows: Spark is to tell it.
+        return error.position is not None and error.position >= len(text.rstrip())
+    return False
 
 
 def _has_words(text: str) -> bool:

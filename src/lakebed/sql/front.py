@@ -12,12 +12,14 @@ from lakebed.spark.session_catalog import find, refresh_entry, sync_names
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.grammar import alter, create
-from lakebed.sql.immediate import run_immediate as run_on_client
+from lakebed.sql.immediate import run_immediate as immediate_on_client
 from lakebed.sql.nested import run_immediate, run_script
 from lakebed.sql.parameters import Arguments, bind, with_names
 from lakebed.sql.parse import GRAMMARS, first_word, is_script, parse_statement
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.query import any_query, delta_query
+from lakebed.sql.script.own_statements import has_own_statements
+from lakebed.sql.script.run import run_script as script_on_client
 from lakebed.sql.statement import Statement
 
 
@@ -31,10 +33,8 @@ def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFra
         found = _run_statement(session, text, args)
         if found is not None:
             return found
-    if word == "EXECUTE" and is_enabled(session) and is_connect(session):
-        return run_on_client(session, text, args, lambda inner: _run(session, inner))
-    if (word == "EXECUTE" or is_script(text)) and is_enabled(session) and not is_connect(session):
-        return (run_immediate if word == "EXECUTE" else run_script)(session, text, args)
+    if (word == "EXECUTE" or is_script(text)) and is_enabled(session):
+        return _run_nested(session, text, args)
     return delta_query(session, text, args) if args else any_query(session, text)
 
 
@@ -42,6 +42,21 @@ _LEFT_TO_SPARK = frozenset({"SET", "RESET", "USE", "SHOW", "ADD", "LIST", "DROP"
 """Statements that read no table, by their first words."""
 _SET_VARIABLE = re.compile(r"\bSET\s+VAR(IABLE)?\b", re.IGNORECASE)
 """Its value may be a query."""
+
+
+def _run_nested(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:
+    """EXECUTE IMMEDIATE and scripts: Spark runs them where it can reach Lakebed and read them."""
+
+    def run(inner: str) -> DataFrame:
+        return _run(session, inner)
+
+    if first_word(text) == "EXECUTE" and is_connect(session):
+        return immediate_on_client(session, text, args, run)
+    if first_word(text) == "EXECUTE":
+        return run_immediate(session, text, args)
+    if is_connect(session) or has_own_statements(bind(text, args)):
+        return script_on_client(session, text, args, run)
+    return run_script(session, text, args)
 
 
 def _run_statement(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:

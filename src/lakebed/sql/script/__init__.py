@@ -1,0 +1,1 @@
+"""SQL scripts on Spark Connect: BEGIN ... END, run by the client statement after statement."""
