@@ -12,7 +12,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ from changing_writer import (
     random_changes,
     started,
 )
-from connect_server import running_connect_server
 
 import lakebed
 
@@ -49,19 +48,13 @@ VICTIMS = (6, 7)
 LONGEST_SECONDS = 300
 
 
-@pytest.fixture(scope="module")
-def server(java: None) -> Iterator[str]:  # noqa: ARG001
-    with running_connect_server() as address:
-        yield address
-
-
 @pytest.mark.parametrize("row_level", [True, False], ids=["rows", "files"])
 def test_changes_of_eight_processes_are_as_if_one_after_the_other(
-    server: str, tmp_path: Path, row_level: bool, capsys: pytest.CaptureFixture[str]
+    connect_server: str, tmp_path: Path, row_level: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "table"
     first = create(table)
-    plans = [plan(number, server, table, row_level) for number in range(WRITERS)]
+    plans = [plan(number, connect_server, table, row_level) for number in range(WRITERS)]
     with started(plans, tmp_path) as writers:
         run(writers)
     check_ends(writers)

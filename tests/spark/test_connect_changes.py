@@ -9,7 +9,6 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
-from connect_server import running_connect_server
 
 import lakebed
 from lakebed import DeltaTable
@@ -22,13 +21,12 @@ AMBIGUOUS = r"nobody can tell which"
 
 
 @pytest.fixture(scope="module")
-def remote(java: None) -> Iterator[Any]:  # noqa: ARG001
+def remote(connect_server: str) -> Iterator[Any]:
     from pyspark.sql.connect.session import SparkSession
 
-    with running_connect_server() as address:
-        session = SparkSession.builder.remote(address).getOrCreate()
-        yield lakebed.enable(session)
-        session.stop()
+    session = SparkSession.builder.remote(connect_server).getOrCreate()
+    yield lakebed.enable(session)
+    session.stop()
 
 
 @pytest.fixture
@@ -202,3 +200,27 @@ def test_rows_that_others_add_elsewhere_do_not_make_a_merge_start_over(
     given.whenNotMatchedInsert(values={"id": "s.id", "x": "s.x"}).execute()
     assert rows_of(path) == {0: 0, 1: 11, 2: 20, 3: 30, 4: 40, 7: 77, 500: 0}
     assert len(attempts) == 1
+
+
+# --- nothing to read -----------------------------------------------------------------------------
+
+
+def test_changes_that_meet_no_file_are_made(table: DeltaTable, path: Path, remote: Any) -> None:
+    far = remote.createDataFrame(pa.table({"id": [70, 71], "x": [1, 2]}))
+    table.alias("t").merge(far.alias("s"), "t.id = s.id").whenNotMatchedInsert(
+        values={"id": "s.id", "x": "s.x"}
+    ).execute()
+    assert rows_of(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 40, 70: 1, 71: 2}
+    version = table.history(1).head()["version"]
+    table.delete("id > 1000")
+    table.update("id > 1000", {"x": "1"})
+    assert table.history(1).head()["version"] == version
+
+
+def test_vacuum_and_history_without_a_row_have_their_columns(table: DeltaTable) -> None:
+    sql = f"VACUUM delta.`{table.detail().head()['location'].removeprefix('file:')}`"
+    session = table.toDF().sparkSession
+    assert session.sql(f"{sql} DRY RUN").collect() == []
+    assert session.sql(f"{sql} DRY RUN").columns == ["path"]
+    assert table.history(0).collect() == []
+    assert table.history(0).columns == table.history(1).columns

@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from connect_server import running_connect_server
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 import lakebed
@@ -27,13 +26,12 @@ Rows = list[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
-def remote(java: None) -> Iterator[Any]:  # noqa: ARG001
+def remote(connect_server: str) -> Iterator[Any]:
     from pyspark.sql.connect.session import SparkSession
 
-    with running_connect_server() as address:
-        session = SparkSession.builder.remote(address).getOrCreate()
-        yield lakebed.enable(session)
-        session.stop()
+    session = SparkSession.builder.remote(connect_server).getOrCreate()
+    yield lakebed.enable(session)
+    session.stop()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from connect_server import running_connect_server
 from pyspark.sql import SparkSession
 
 import lakebed
@@ -22,16 +21,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def remote(java: None, folder: Path) -> Iterator[SparkSession]:  # noqa: ARG001
+def remote(connect_server: str, folder: Path) -> Iterator[SparkSession]:
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-    with running_connect_server() as address:
-        # Not through the usual builder, which allows one kind of session in a process alone.
-        session = lakebed.enable(ConnectSession.builder.remote(address).getOrCreate())
-        session.sql(f"CREATE DATABASE far LOCATION '{folder}/f ar'")
-        session.sql("USE far")
-        yield session
-        session.stop()
+    # Not through the usual builder, which allows one kind of session in a process alone.
+    session = lakebed.enable(ConnectSession.builder.remote(connect_server).getOrCreate())
+    session.sql(f"CREATE DATABASE far LOCATION '{folder}/f ar'")
+    session.sql("USE far")
+    yield session
+    session.stop()
 
 
 def test_managed_and_external_tables_on_a_server(remote: SparkSession, folder: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from connect_server import running_connect_server
 from pyspark.errors import AnalysisException, ArithmeticException, ParseException, PySparkException
 
 import lakebed
@@ -31,19 +30,18 @@ Rows = list[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
-def remote(java: None) -> Iterator[Any]:  # noqa: ARG001
+def remote(connect_server: str) -> Iterator[Any]:
     from pyspark.sql.connect.session import SparkSession
 
-    with running_connect_server() as address:
-        # Not through SparkSession.builder, which allows one kind of session in a process alone.
-        session = SparkSession.builder.remote(address).getOrCreate()
-        # Off by default in 4.0, and CONTINUE handlers in later versions too.
-        session.conf.set("spark.sql.scripting.enabled", "true")
-        session.conf.set("spark.sql.scripting.continueHandlerEnabled", "true")
-        plain_sql(session, "DECLARE VARIABLE own STRING DEFAULT 'default'")
-        session.sql("SELECT 1 AS a, 'y' AS b").createOrReplaceTempView("own_view")
-        yield lakebed.enable(session)
-        session.stop()
+    # Not through SparkSession.builder, which allows one kind of session in a process alone.
+    session = SparkSession.builder.remote(connect_server).getOrCreate()
+    # Off by default in 4.0, and CONTINUE handlers in later versions too.
+    session.conf.set("spark.sql.scripting.enabled", "true")
+    session.conf.set("spark.sql.scripting.continueHandlerEnabled", "true")
+    plain_sql(session, "DECLARE VARIABLE own STRING DEFAULT 'default'")
+    session.sql("SELECT 1 AS a, 'y' AS b").createOrReplaceTempView("own_view")
+    yield lakebed.enable(session)
+    session.stop()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from connect_server import running_connect_server
 from deltalake import DeltaTable
 from made_tables import read_elsewhere
 from written_tables import create, load, save, settings
@@ -34,17 +33,11 @@ __all__ = ["s3_server"]
 
 
 @pytest.fixture(scope="module")
-def server(java: None) -> Iterator[str]:  # noqa: ARG001
-    with running_connect_server() as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def remote(server: str) -> Iterator[Any]:
+def remote(connect_server: str) -> Iterator[Any]:
     from pyspark.sql.connect.session import SparkSession
 
     # Not through SparkSession.builder, which allows one kind of session in a process alone.
-    session = SparkSession.builder.remote(server).getOrCreate()
+    session = SparkSession.builder.remote(connect_server).getOrCreate()
     yield lakebed.enable(session)
     session.stop()
 
@@ -165,9 +158,9 @@ spark.stop()
 """
 
 
-def test_a_client_without_a_jvm_reads_and_writes(server: str, tmp_path: Path) -> None:
+def test_a_client_without_a_jvm_reads_and_writes(connect_server: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", APPLICATION, server, str(tmp_path / "table")],
+        [sys.executable, "-c", APPLICATION, connect_server, str(tmp_path / "table")],
         capture_output=True,
         text=True,
         timeout=120,

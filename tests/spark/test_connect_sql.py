@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from connect_server import running_connect_server
 from pyspark.errors import AnalysisException
 
 import lakebed
@@ -18,14 +17,13 @@ from lakebed.spark.session_catalog import create_entry
 
 
 @pytest.fixture(scope="module")
-def remote(java: None) -> Iterator[Any]:  # noqa: ARG001
+def remote(connect_server: str) -> Iterator[Any]:
     from pyspark.sql.connect.session import SparkSession
 
-    with running_connect_server() as address:
-        # Not through SparkSession.builder, which allows one kind of session in a process alone.
-        session = SparkSession.builder.remote(address).getOrCreate()
-        yield lakebed.enable(session)
-        session.stop()
+    # Not through SparkSession.builder, which allows one kind of session in a process alone.
+    session = SparkSession.builder.remote(connect_server).getOrCreate()
+    yield lakebed.enable(session)
+    session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from connect_server import running_connect_server
 from made_tables import column, make_table, read_elsewhere, rows, schema_of
 from pyspark.sql import DataFrame, SparkSession
 from written_tables import save, settings
@@ -322,13 +321,12 @@ def test_change_files_are_written_below_their_folder(spark: SparkSession, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def remote(java: None) -> Iterator[Any]:  # noqa: ARG001
+def remote(connect_server: str) -> Iterator[Any]:
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    with running_connect_server() as address:
-        session = RemoteSession.builder.remote(address).getOrCreate()
-        yield lakebed.enable(session)
-        session.stop()
+    session = RemoteSession.builder.remote(connect_server).getOrCreate()
+    yield lakebed.enable(session)
+    session.stop()
 
 
 def test_a_made_snapshot_is_read_on_spark_connect(

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from lakebed.spark.arrow_frames import arrow_frame
+
 Arguments = Mapping[str, Any] | Sequence[Any]
 
 
@@ -22,7 +24,7 @@ class SqlContext:
 
     def frame(self, rows: pa.Table) -> DataFrame:
         """What a statement returns, as a DataFrame."""
-        return self.session.createDataFrame(rows)
+        return arrow_frame(self.session, rows)
 
     def empty(self) -> DataFrame:
         """What statements without a result return, as in Spark."""

@@ -18,6 +18,7 @@ from lakebed.commands.vacuum import VacuumResult
 from lakebed.errors import InvalidArgumentError, LakebedError, TableNotFoundError
 from lakebed.log.readable import with_readable
 from lakebed.log.table_log import TableLog
+from lakebed.spark.arrow_frames import arrow_frame
 from lakebed.spark.bound_columns import TableFrames
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
@@ -247,7 +248,7 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         found = self._log.history(limit)
         if readable:
             found = with_readable(self._log.store, found)
-        return self._session.createDataFrame(_with_structs(found))
+        return arrow_frame(self._session, _with_structs(found))
 
     def __repr__(self) -> str:
         alias = "" if self._alias is None else f" AS {self._alias}"

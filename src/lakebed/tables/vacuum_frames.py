@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
 from lakebed.commands.vacuum.options import settings_of
 from lakebed.log.table_log import TableLog
+from lakebed.spark.arrow_frames import arrow_frame
 from lakebed.spark.functions import is_connect
 from lakebed.spark.session_settings import all_settings
 
@@ -29,7 +30,7 @@ def vacuum_frame(session: SparkSession, root: str, result: VacuumResult) -> Data
     Arrow data become part of the plan: to make the DataFrame takes few calls, to show it no job.
     """
     paths = [f"{root}/{path}" for path in result.paths] if result.dry_run else []
-    return session.createDataFrame(pa.table({"path": pa.array(paths, pa.string())}))
+    return arrow_frame(session, pa.table({"path": pa.array(paths, pa.string())}))
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

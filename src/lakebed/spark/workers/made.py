@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparkStructType
 
 from lakebed.arrow.scan import ScanPlan
+from lakebed.spark.arrow_frames import arrow_frame
 from lakebed.spark.carried_errors import carried
 from lakebed.spark.types import visible_schema
 from lakebed.spark.workers.batches import file_batches
@@ -44,7 +45,7 @@ class ReadTask:
 def scan_plan(session: SparkSession, plan: ScanPlan, parallelism: int) -> DataFrame:
     """The rows of a plan, with the columns of its output."""
     tasks = task_table(plan, parallelism)
-    frame = session.createDataFrame(tasks)
+    frame = arrow_frame(session, tasks)
     if tasks.num_rows > parallelism:
         # Spark would make no more partitions of local rows than there are cores.
         frame = frame.repartitionByRange(tasks.num_rows, _NUMBER)
