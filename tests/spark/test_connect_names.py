@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,3 +66,33 @@ def test_a_failing_query_leaves_no_name_on_a_server(remote: SparkSession, folder
     remote.sql("CREATE TABLE failing USING delta AS SELECT 1 AS a")
     assert remote.table("failing").count() == 1
     remote.sql("DROP TABLE failing PURGE")
+
+
+def test_tables_of_an_embedded_catalog_on_a_server(
+    remote: SparkSession, tmp_path: Path, connect_server: str
+) -> None:
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    url = f"sqlite://{tmp_path}/names.db"
+    remote.conf.set("spark.lakebed.catalog", url)
+    try:
+        remote.sql(f"CREATE SCHEMA emb LOCATION '{tmp_path}/emb'")
+        remote.sql("CREATE TABLE emb.kept USING delta AS SELECT 7 AS n")
+        remote.sql("CREATE TABLE emb.lost USING delta AS SELECT 8 AS n")
+        remote.sql("CREATE FUNCTION emb.most() RETURNS INT RETURN SELECT max(n) FROM emb.kept")
+        remote.sql("INSERT INTO emb.kept VALUES (9)")
+        assert remote.sql("SELECT emb.most()").collect() == [(9,)]
+        # Another process moves a table, so that the name is mirrored anew, and it is gone.
+        shutil.rmtree(next((tmp_path / "emb").glob("lost-*")))
+        other = lakebed.enable(ConnectSession.builder.remote(connect_server).create())
+        remote.sql("DROP FUNCTION emb.most")
+        remote.conf.unset("spark.lakebed.catalog")
+        remote.sql("DROP DATABASE emb CASCADE")
+        other.conf.set("spark.lakebed.catalog", url)
+        assert other.sql("SELECT max(n) FROM emb.kept").collect() == [(9,)]
+        with pytest.raises(TableNotFoundError):
+            other.sql("SELECT * FROM emb.lost")
+        other.sql("DROP SCHEMA emb CASCADE")
+        other.stop()
+    finally:
+        remote.conf.unset("spark.lakebed.catalog")

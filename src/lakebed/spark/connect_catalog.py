@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from lakebed.errors import LakebedError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
 from lakebed.spark.column_changes import column_changes, keeps_location
@@ -20,10 +21,19 @@ from lakebed.spark.located_schema import located, location_of, same_columns
 from lakebed.spark.location import open_location
 from lakebed.spark.sql_text import column_list, literal, quoted
 from lakebed.spark.types import visible_schema
-from lakebed.spec.schema import StructType, parse_schema, schema_to_json
+from lakebed.spec.schema import (
+    STRING,
+    StructField,
+    StructType,
+    parse_schema,
+    schema_to_json,
+)
 
 # No table of Spark's own catalog has other letters in its name; in a pattern they mean something.
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
+
+_UNREADABLE = StructType((StructField("unreadable", STRING),))
+"""Columns of a name whose table cannot be opened: a server wants some."""
 
 
 class ConnectCatalog:
@@ -132,7 +142,11 @@ class ConnectCatalog:
     def _schema(self, entry: NewEntry) -> StructType:
         if entry.schema is not None:
             return parse_schema(entry.schema)
-        return TableLog(open_location(self._session, entry.location, {})[0]).snapshot().schema
+        try:
+            return TableLog(open_location(self._session, entry.location, {})[0]).snapshot().schema
+        except LakebedError:
+            # Whoever asks for this table is told what is wrong with it; all others are well.
+            return _UNREADABLE
 
     def _columns(self, database: str, name: str) -> StructType:
         """Those of the entry, as the server has them."""
