@@ -107,6 +107,8 @@ def test_permanent_views_follow_their_tables(shop: Any) -> None:
             assert ask(shop, "SELECT * FROM first") == [(0,)]
             assert ask(shop, "SELECT * FROM second") == [(2,)]
             assert len(ask(shop, "SELECT x FROM seen")) == count
+        shop.sql("/* again */ ALTER VIEW first AS SELECT max(id) AS n FROM orders VERSION AS OF 1")
+        assert rows(shop, "SELECT n FROM first") == on_the_server(shop, "TABLE first") == [(2,)]
         shop.sql("CREATE TABLE copied USING delta AS SELECT * FROM joined")
         schema = lakebed.open(shop.sql("DESCRIBE DETAIL copied").head()["location"][5:]).schema
         assert "lakebed" not in str(schema.to_json())

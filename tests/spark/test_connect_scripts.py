@@ -472,17 +472,20 @@ def test_scripts_about_other_tables_are_left_to_the_server(
         raise AssertionError
 
     monkeypatch.setattr(script_run, "Interpreter", refuse)
-    script = f"""
-    BEGIN
-      CREATE TABLE parquet_one (id INT) USING parquet LOCATION '{tmp_path}/p';
-      INSERT INTO parquet_one VALUES (1), (2);
-      FOR r AS SELECT id FROM parquet_one ORDER BY id DO SELECT r.id; END FOR;
-      IF (SELECT count(*) FROM parquet_one) = :n THEN SELECT 'two' AS v; END IF;
-      DROP TABLE parquet_one;
-    END"""
+
+    def script(folder: str) -> str:
+        return f"""
+        BEGIN
+          CREATE TABLE parquet_one (id INT) USING parquet LOCATION '{tmp_path}/{folder}';
+          INSERT INTO parquet_one VALUES (1), (2);
+          FOR r AS SELECT id FROM parquet_one ORDER BY id DO SELECT r.id; END FOR;
+          IF (SELECT count(*) FROM parquet_one) = :n THEN SELECT 'two' AS v; END IF;
+          DROP TABLE parquet_one;
+        END"""
+
     # Versions of Spark do not agree about it.
-    expected = [tuple(row) for row in plain_sql(remote, script, {"n": 2}).collect()]
-    assert rows(remote, script, {"n": 2}) == expected
+    expected = [tuple(row) for row in plain_sql(remote, script("a"), {"n": 2}).collect()]
+    assert rows(remote, script("b"), {"n": 2}) == expected
     with pytest.raises(ParseException):
         remote.sql("BEGIN SELECT 1 END")
     with pytest.raises(AssertionError):

@@ -7,7 +7,6 @@ brought up to date first. Python workers read the rows, of the newest version ea
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +27,7 @@ from lakebed.spark.session_catalog import (
 from lakebed.spark.sql_text import literal, quoted, quoted_parts
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.schema import schema_to_json
+from lakebed.sql.cursor import Cursor
 from lakebed.sql.delta_reads import TIMESTAMP, VERSION
 from lakebed.sql.moments import moment
 from lakebed.sql.plain import plain_sql
@@ -36,7 +36,14 @@ from lakebed.sql.table_positions import TablePosition, table_positions, without_
 
 
 def is_definition(text: str) -> bool:
-    return _DEFINITION.match(text) is not None
+    """CREATE VIEW and CREATE FUNCTION of all kinds; ALTER VIEW ... AS."""
+    cursor = Cursor(text)
+    if cursor.accept("CREATE"):
+        cursor.accept("OR", "REPLACE")
+        cursor.accept("GLOBAL")
+        cursor.accept_any("TEMP", "TEMPORARY")
+        return cursor.at_any("VIEW", "FUNCTION")
+    return cursor.at("ALTER", "VIEW")
 
 
 def run_definition(session: SparkSession, text: str) -> DataFrame | None:
@@ -52,11 +59,6 @@ def run_definition(session: SparkSession, text: str) -> DataFrame | None:
         parts += [text[last : table.place.start], table.sql(session)]
         last = table.place.end
     return plain_sql(session, "".join([*parts, text[last:]]))
-
-
-_DEFINITION = re.compile(
-    r"\s*CREATE\s+(OR\s+REPLACE\s+)?((GLOBAL\s+)?TEMP\w*\s+)?(VIEW|FUNCTION)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)

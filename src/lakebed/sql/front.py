@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.enabled import is_enabled
@@ -21,6 +23,8 @@ from lakebed.sql.query import any_query, delta_query
 from lakebed.sql.script.own_statements import has_own_statements
 from lakebed.sql.script.run import run_script as script_on_client
 from lakebed.sql.statement import Statement
+
+_LOG = logging.getLogger("lakebed")
 
 
 def run_sql(session: SparkSession, text: str, args: Arguments = None) -> DataFrame | None:
@@ -84,8 +88,13 @@ _COLUMNS_CHANGE = (
 def _tell_catalog(session: SparkSession, statement: Statement) -> None:
     """What cannot be told is found out by those who ask the server for the table."""
     entry = find(session, statement.table.parts)
-    if entry is not None and entry.is_delta:
+    if entry is None or not entry.is_delta:
+        return
+    try:
         refresh_entry(session, entry)
+    except PySparkException as error:
+        # The statement itself has done its work.
+        _LOG.warning("the server's catalog has old columns of %s: %s", entry.name, error)
 
 
 def _run(session: SparkSession, text: str) -> DataFrame:
