@@ -23,6 +23,11 @@ settings.load_profile("lakebed")
 # Workers with another Python than the driver's fail in ways that are hard to read.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
+# What runs a few times is not worth the better compiler's time: for every JVM that a test starts.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+for _name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(_name, _JAVA_OPTIONS)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # Some versions of PySpark leave the sockets that rows come by to the garbage collector.
@@ -58,8 +63,6 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
         spark_driver_host="127.0.0.1",
         spark_driver_memory="1g",
         **{
-            # What runs a few times is not worth the better compiler's time.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         },

@@ -46,6 +46,9 @@ def serve() -> None:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": warehouse,
+        # Most statements run once: to interpret them is faster than to compile them.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
