@@ -216,8 +216,6 @@ SCRIPTS = [
 
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_scripts_do_what_they_do_on_the_server(remote: Any, text: str) -> None:
-    if not remote.version.startswith("4.3"):
-        pytest.skip("older interpreters have mistakes that were corrected since")
     assert outcome(remote, by_client, text) == outcome(remote, by_server, text)
 
 
