@@ -237,17 +237,28 @@ def test_execute_immediate_reads_and_writes(shop: Any) -> None:
         ("DECIMAL(20,3)", "-12345678901234567.125"),
         ("DATE", "1582-10-15"),
         ("TIMESTAMP", "2026-03-29 02:30:00.123456"),
+        ("TIMESTAMP", "2026-10-25 00:30:00.123456Z"),
+        ("TIMESTAMP", "2026-10-25 01:30:00.123456Z"),
+        ("DOUBLE", "NaN"),
+        ("INTERVAL DAY TO SECOND", "1 02:03:04.5"),
         ("TIMESTAMP_NTZ", "2026-03-29 02:30:00.123456"),
         ("BINARY", "it\\'s"),
         ("STRING", "a\\\\b\\'; --"),
     ],
 )
 def test_values_of_execute_immediate_keep_their_types(shop: Any, kind: str, value: str) -> None:
-    query = "SELECT ?, typeof(?), (SELECT count(*) FROM orders)"
+    """Whatever the zone of the session is, and in the hour that comes twice there."""
+    query = "SELECT CAST(? AS STRING), {}, typeof(?), (SELECT count(*) FROM orders)"
+    moment = "unix_micros({})" if kind == "TIMESTAMP" else "hash({})"
     given = f"CAST('{value}' AS {kind})"
-    found = rows(shop, f"EXECUTE IMMEDIATE '{query}' USING {given}, {given}")
-    expected = on_the_server(shop, f"SELECT {given}, typeof({given}), 2")
-    assert found == expected
+    text = query.format(moment.format("?"))
+    shop.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        found = rows(shop, f"EXECUTE IMMEDIATE '{text}' USING {given}, {given}, {given}")
+        expected = query.format(moment.format("?")).replace("?", given)
+        assert found == on_the_server(shop, expected.replace("(SELECT count(*) FROM orders)", "2"))
+    finally:
+        shop.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 @pytest.mark.parametrize(

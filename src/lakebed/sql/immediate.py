@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,13 +17,12 @@ from lakebed.spark.sql_text import quoted_parts
 from lakebed.sql.concerns import concerns_delta
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.nested import NestedStatements
-from lakebed.sql.parameters import Arguments, bind, literal
+from lakebed.sql.parameters import Arguments, bind
 from lakebed.sql.parse import first_word, is_script, parse_statement
 from lakebed.sql.plain import plain_sql
+from lakebed.sql.server_literals import server_literals
 
 Run = Callable[[str], DataFrame]
-_PLAIN = ("int", "string", "boolean", "void")
-"""Types whose literals say what they are."""
 
 
 @dataclass(frozen=True)
@@ -121,20 +119,9 @@ def _statement_text(session: SparkSession, statement: Immediate) -> str | None:
 def _with_values(session: SparkSession, text: str, statement: Immediate) -> str:
     if not statement.values:
         return text
-    columns = ", ".join(f"{value}, typeof({value})" for value in statement.values)
-    row = plain_sql(session, f"SELECT {columns}").collect()[0]
-    pairs = zip(row[::2], row[1::2], strict=True)
     request = {
         "text": text,
-        "values": [_literal(value, kind) for value, kind in pairs],
+        "values": server_literals(session, statement.values),
         "names": list(statement.names),
     }
     return NestedStatements().bind(request)
-
-
-def _literal(value: Any, kind: str) -> str:
-    if kind in _PLAIN:
-        return literal(value)
-    if kind == "bigint" and value is not None and value >= 0:
-        return f"{value}L"
-    return f"CAST({literal(value)} AS {kind})"

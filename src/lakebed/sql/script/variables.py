@@ -8,7 +8,6 @@ shadowed waits under a hidden name. No value leaves the server, and types stay a
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -16,12 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.errors import LakebedError
 from lakebed.spark.sql_text import quoted
-from lakebed.sql.parameters import literal
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.script.scopes import Scope, Variable
+from lakebed.sql.server_literals import server_literals
 
 _KEPT = "lakebed_script_kept"
-_SIMPLE_TYPE = re.compile(r"[a-z_]+(\(\d+(,\d+)?\))?")
 
 
 class Variables:
@@ -130,10 +128,7 @@ class Variables:
         self._put_aside(found)
         try:
             self._run(f"SET VAR {quoted(name)} = DEFAULT")
-            query = f"SELECT {quoted(name)}, typeof({quoted(name)})"
-            value, kind = plain_sql(self._session, query).collect()[0]
-            if _SIMPLE_TYPE.fullmatch(kind):
-                found.default = f"CAST({literal(value)} AS {kind})"
+            (found.default,) = server_literals(self._session, [quoted(name)])
         except (LakebedError, PySparkException):
             found.default = ""
         self._run(f"SET VAR {quoted(name)} = {found.hidden}")
