@@ -123,6 +123,12 @@ class SchemaMismatchError(SchemaError):
     code = "SCHEMA_MISMATCH"
 
 
+class SchemaChangedError(SchemaError):
+    """A DataFrame is older than the schema of its table, and cannot read the newest version."""
+
+    code = "SCHEMA_CHANGED"
+
+
 class ConstraintViolationError(LakebedError):
     """A row breaks NOT NULL, an invariant or a CHECK constraint."""
 

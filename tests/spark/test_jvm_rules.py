@@ -54,14 +54,6 @@ def marked(spark: SparkSession, tmp_path: Path) -> Path:
     return path
 
 
-def test_kept_rows_come_with_a_rule_of_their_own(spark: SparkSession, marked: Path) -> None:
-    """Breaks: every scan of a table with deletion vectors, if `KeptRows.java` does not compile."""
-    other = lakebed.enable(spark.newSession())
-    for _ in range(2):
-        assert other.read.format("delta").load(str(marked)).count() == 9
-    assert rule_names(other) == ["lakebed.MetadataOnly", "lakebed.KeptRows"]
-
-
 def test_metadata_is_made_only_where_it_is_read(spark: SparkSession, marked: Path) -> None:
     """Breaks: the speed of such scans; Spark would make six columns for each row."""
     frame = spark.read.format("delta").load(str(marked))
@@ -72,7 +64,7 @@ def test_metadata_is_made_only_where_it_is_read(spark: SparkSession, marked: Pat
 
 
 def test_metadata_above_a_filter_on_deleted_rows(spark: SparkSession, marked: Path) -> None:
-    """Breaks: `_metadata` of tables with vectors; makeCopy or hiddenOutputTag is gone."""
+    """Breaks: `_metadata` of tables with vectors; makeCopy is gone, or the mark of the column."""
     frame = spark.read.format("delta").load(str(marked))
     assert frame.columns == ["id", "n"]
     found = frame.where("_metadata.row_index > 7").select("id", "_metadata.row_index")

@@ -16,7 +16,7 @@ from scan_facts import assert_native, load, num_files, pushed
 import lakebed
 from lakebed.errors import DataFileError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
-from lakebed.spark import scan as scan_module
+from lakebed.spark import table_files as table_files_module
 from lakebed.spark.deletion_vectors import Bitmaps, BlockBitmaps, FlatBitmaps
 from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
 from lakebed.spec.actions import DeletionVector
@@ -126,7 +126,7 @@ def test_rows_that_spark_cannot_read_in_batches_lose_their_deleted_ones_too(
 def test_blocks_of_bitmaps_keep_the_same_rows(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan_module, "MOST_FLAT_BYTES", 0)
+    monkeypatch.setattr(table_files_module, "MOST_FLAT_BYTES", 0)
     assert sorted(row.n for row in load(spark, table).collect()) == LEFT
 
 

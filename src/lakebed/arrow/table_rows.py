@@ -16,6 +16,7 @@ from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import StructType
 from lakebed.storage.store import Store
+from lakebed.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,9 @@ class TableRows:
     @cached_property
     def schema(self) -> StructType:
         return from_arrow_schema(self.table.schema)
+
+    def pinned(self, transaction: Transaction) -> TableRows:  # noqa: ARG002 - rows of no table
+        return self
 
     def write(self, layout: FileLayout, rule: str | None = None) -> Written:
         """Makes the rows fit the table and writes them. `rule` must be true for each of them."""

@@ -103,7 +103,7 @@ class _Delete:
         assert self._condition is not None
         matching = frame.where(as_column(f, self._condition))
         check_condition(matching, "DELETE")
-        return matching
+        return self._change.reads.pinned(matching)
 
     def _changes(self, matching: DataFrame) -> DataFrame | None:
         feed = self._snapshot.properties.enable_change_data_feed

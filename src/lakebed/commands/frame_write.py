@@ -42,8 +42,10 @@ class FrameWrite:
 
 
 @without_call_sites()
-def write_frame(write: FrameWrite, settings: Mapping[str, str]) -> Snapshot:
-    """`settings` are those of the session."""
+def write_frame(
+    write: FrameWrite, settings: Mapping[str, str], known: Snapshot | None = None
+) -> Snapshot:
+    """`settings` are those of the session. `known` saves opening a table that is open already."""
     session = write.frame.sparkSession
     store, root = open_location(session, write.location, write.store)
     plane, log = plane_for(session, store, root, write.store), TableLog(store)
@@ -58,8 +60,9 @@ def write_frame(write: FrameWrite, settings: Mapping[str, str]) -> Snapshot:
         ClusteredWrites(log, plane, settings, write.options.cluster_by).arranged,
         write.matching,
     )
-    written = write_table(log, rows, write.options)
+    written = write_table(log, rows, write.options, known)
     auto_compact(RowTarget(session, log, plane), written)
+    plane.recache()
     return written
 
 

@@ -44,6 +44,7 @@ from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.generated import default_value, with_generated
 from lakebed.spark.internals.call_sites import without_call_sites
@@ -64,27 +65,42 @@ def merge_rows(target: RowTarget, request: MergeRequest) -> dict[str, int]:
     """Merges; what the history says about it, `numTargetRowsUpdated` among it."""
     if target.merges_schemas:
         request = replace(request, schema_evolution=True)
-    inserts = any(clause.action in INSERTS for clause in request.clauses)
-    source = Source(request.source, numbered=inserts)
-    metrics = target.change(lambda snapshot: _Merge(target, snapshot, request, source).run())
+    sources = _Sources(request)
+    metrics = target.change(lambda snapshot: _Merge(target, snapshot, request, sources).run())
     auto_compact(target)
     return metrics
+
+
+class _Sources:
+    """The source of each attempt: read once, unless it reads the target, which has changed."""
+
+    def __init__(self, request: MergeRequest) -> None:
+        self._request = request
+        self._known: Source | None = None
+
+    def of(self, reads: CommandReads) -> Source:
+        if self._known is not None:
+            return self._known
+        inserts = any(clause.action in INSERTS for clause in self._request.clauses)
+        found = Source(reads.pinned(self._request.source), numbered=inserts)
+        self._known = None if reads.reads_target else found
+        return found
 
 
 class _Merge:
     """One attempt."""
 
     def __init__(
-        self, target: RowTarget, snapshot: Snapshot, request: MergeRequest, source: Source
+        self, target: RowTarget, snapshot: Snapshot, request: MergeRequest, sources: _Sources
     ) -> None:
         self._target = target
         self._snapshot = snapshot
-        self._request = named_request(target, snapshot, request, source.schema)
-        self._source = source
-        self._f = functions_of(request.source)
-        self._feed = bool(snapshot.properties.enable_change_data_feed)
         operation = Operation("MERGE", _parameters(request))
         self._change = RowChange(target, snapshot, operation, _NAMES)
+        self._source = sources.of(self._change.reads)
+        self._request = named_request(target, snapshot, request, self._source.schema)
+        self._f = functions_of(request.source)
+        self._feed = bool(snapshot.properties.enable_change_data_feed)
 
     def run(self) -> dict[str, int]:
         look = self._look()
@@ -216,7 +232,7 @@ class _Merge:
             ]
         if self._feed:
             columns += [f.col(target_name(number)) for number in range(len(self._snapshot.schema))]
-        changed = acted.where(counts).select(*columns)
+        changed = self._change.reads.pinned(acted.where(counts).select(*columns))
         is_read_once = not updates and not self._numbers(*INSERTS) and not self._feed
         return changed if is_read_once else changed.localCheckpoint()
 
@@ -298,7 +314,7 @@ class _Merge:
             self._request, self._schema, self._snapshot.schema, self._source.schema, rows
         )
         acted = rows.withColumn(ACTION, self._insertions.action({"not_matched": f.lit(True)}))
-        return acted.where(f.col(ACTION).isNotNull())
+        return self._change.reads.pinned(acted.where(f.col(ACTION).isNotNull()))
 
     def _inserts(self, inserted: DataFrame | None) -> list[NewRows]:
         if inserted is None:

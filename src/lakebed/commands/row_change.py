@@ -23,6 +23,7 @@ from lakebed.errors import JobFailedError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.made import made_snapshot, mapped_field
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.frame_rows import FrameRows
 from lakebed.spark.functions import functions_of
 from lakebed.spark.plane import FileSettings
@@ -103,6 +104,7 @@ class RowChange:
             row_level=target.row_level,
             may_match=may_match if target.row_level else None,
         )
+        self.reads = CommandReads.of_row_change(self.transaction)
         self._names = names or {}
         self._started = time.monotonic()
 

@@ -107,7 +107,9 @@ class RowTarget:
         for number in range(ATTEMPTS):
             snapshot = self._writable(self.log.snapshot())
             try:
-                return attempt(snapshot)
+                metrics = attempt(snapshot)
+                self.plane.recache()
+                return metrics
             except RowConflictError as error:
                 raise with_values(error, snapshot) from error
             except ConflictError as error:

@@ -7,6 +7,7 @@ from typing import Protocol
 from lakebed.arrow.rewrite import Rewrite, Rewritten
 from lakebed.arrow.write import FileLayout, Written
 from lakebed.spec.schema import StructType
+from lakebed.transaction import Transaction
 
 
 class Rows(Protocol):
@@ -20,6 +21,13 @@ class Rows(Protocol):
     @property
     def schema(self) -> StructType:
         """The columns as they come."""
+        ...
+
+    def pinned(self, transaction: Transaction) -> Rows:
+        """The same rows for one attempt: each table that they are read from at one version.
+
+        The transaction learns what they are read from.
+        """
         ...
 
     def write(self, layout: FileLayout, rule: str | None = None) -> Written:

@@ -8,7 +8,10 @@ from lakebed.spark.functions import is_connect
 
 
 def stable_rows(frame: DataFrame) -> DataFrame:
-    """Stored, unless it is certain that they are the same anyway."""
+    """Stored, unless it is certain that they are the same anyway.
+
+    The versions of the tables in the frame are pinned: see `spark.command_reads`.
+    """
     if not is_connect(frame):
         from lakebed.spark.internals.plans import is_stable
 

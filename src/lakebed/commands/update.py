@@ -135,7 +135,7 @@ class _Update:
             return frame
         matching = frame.where(as_column(functions_of(frame), self._condition))
         check_condition(matching, "UPDATE")
-        return matching
+        return self._change.reads.pinned(matching)
 
     def _updated(self, scan: RowScan) -> DataFrame:
         """The rows with their new values; with a change feed also with the old ones."""
@@ -150,9 +150,9 @@ class _Update:
             kept = f.lit(None).cast("long") if is_version else f.col(name)
             columns.append(kept.alias(name))
         if not self._feed:
-            return frame.select(*columns, FILE, POSITION)
+            return self._change.reads.pinned(frame.select(*columns, FILE, POSITION))
         before = [old.alias(_before(name)) for name, old in current.items()]
-        return frame.select(*columns, *before).localCheckpoint()
+        return self._change.reads.pinned(frame.select(*columns, *before)).localCheckpoint()
 
     @property
     def _given(self) -> StructType:

@@ -88,6 +88,9 @@ class _Write:
         target = self._target()
         layout = FileLayout.of(target.metadata, target.protocol)
         transaction = self._transaction()
+        if self._options.reads_table:
+            transaction.read_whole_table()
+        self._rows = self._rows.pinned(transaction)
         written = self._rows.write(layout, self._rule())
         if written.schema != target.schema:
             marked = replace(target.metadata, schema_string=schema_to_json(written.schema))
@@ -198,8 +201,11 @@ def _check_loads(snapshot: Snapshot, options: WriteOptions) -> None:
 
 def _may_look_again(snapshot: Snapshot, known: Snapshot | None, options: WriteOptions) -> bool:
     """Identity marks are metadata: two writers that draw values take turns. And rows for a table
-    that was opened long ago are checked against what it is now.
+    that was opened long ago are checked against what it is now. Rows that were read from the table
+    itself would be those of an older version.
     """
+    if options.reads_table:
+        return False
     return _has_identity(snapshot) or (known is not None and options.mode == "append")
 
 

@@ -67,6 +67,8 @@ class WriteOptions:
     """What the history says instead of the mode: `name` and further parameters."""
     replace_matching: bool = False
     """`replace_where` is only for the history: the rows themselves say what they replace."""
+    reads_table: bool = False
+    """The rows were read from the table, at the version that is known to the write."""
     replaces_table: bool = False
     """An overwrite makes the table anew, with its properties too, as REPLACE TABLE does."""
 
@@ -117,7 +119,7 @@ class WriteOptions:
 # What only a session of Spark asks for.
 _SESSION_ONLY = {
     *("check_replaced", "replace_data_columns", "default_properties", "data_change"),
-    *("loads", "operation", "replaces_table", "replace_matching"),
+    *("loads", "operation", "replaces_table", "replace_matching", "reads_table"),
 }
 
 

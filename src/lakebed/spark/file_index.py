@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from weakref import WeakSet
 
 import pyarrow as pa
+from pyspark.sql import Column
 
+from lakebed.expressions import Expression, conjunction
 from lakebed.spark.deletion_vectors import VectorColumn
 from lakebed.spark.failures import reported_to
 from lakebed.spark.file_status import encode_groups
@@ -29,6 +30,9 @@ from lakebed.spark.types import type_json
 from lakebed.spec.paths import encode_path, is_plain
 from lakebed.spec.schema import StructField, StructType
 
+OnRead = Callable[[Expression | None, Sequence[str]], None]
+"""Learns which rows a query asks for, None for all, and in which files they may be."""
+
 _LOG = logging.getLogger("lakebed")
 
 
@@ -40,19 +44,14 @@ class DeltaFileIndex:
         jvm: Jvm,
         listing: Listing,
         vectors: VectorColumn | None = None,
-        *,
-        is_time_travel: bool = False,
+        on_read: OnRead | None = None,
     ) -> None:
         self.listing = listing
+        self.name = listing.name
         self._jvm = jvm
         self._vectors = vectors
-        self._is_time_travel = is_time_travel
+        self._on_read = on_read
         self._filter_reader = FilterReader(jvm, listing.snapshot.schema, listing.mode)
-        snapshot = listing.snapshot
-        self.name = f"Delta[{snapshot.metadata.id} version {snapshot.version} at {listing.root}]"
-        if listing.only is not None:
-            # Some files are not the version: nothing may take one scan for the other.
-            self.name = f"{self.name} {uuid.uuid4()}"
         with _lock:
             _indexes.add(self)
 
@@ -65,14 +64,25 @@ class DeltaFileIndex:
     def read_filters(self, sources: Sequence[JavaObject]) -> list[Filter]:
         return [self._filter_reader.read(source) for source in sources]
 
-    def to_java(self) -> JavaObject:
-        """The index that Spark gets. It keeps this object, which must not keep it in turn."""
+    def to_java(
+        self, *, is_time_travel: bool, kept: Column | None, row_index: StructField
+    ) -> JavaObject:
+        """The index that Spark gets. It keeps this object, which must not keep it in turn.
+
+        `kept` is the condition that leaves out deleted rows, if there are any.
+        """
+        hidden = None
+        if self._vectors is not None:
+            columns = StructType((row_index, self._vectors.field))
+            hidden = self._jvm.data_type(type_json(columns))
         return self._java.index(
             self,
             self.name,
             self.listing.root,
             self._jvm.data_type(type_json(self.partition_schema)),
-            is_time_travel=self._is_time_travel,
+            is_time_travel=is_time_travel,
+            kept=kept,
+            hidden=hidden,
         )
 
     # --- called by the index ---
@@ -115,6 +125,7 @@ class DeltaFileIndex:
         of_partitions = filters[:count]
         visible = [each for each in of_partitions if not self._is_hidden(each)]
         chosen = self.listing.choose(visible, filters[count:])
+        self._report_read([*visible, *filters[count:]], chosen.groups.order)
         groups = self._with_kept_rows(chosen.groups, list(filter(self._is_hidden, of_partitions)))
         return self._directories(groups)
 
@@ -130,15 +141,22 @@ class DeltaFileIndex:
             return None
 
     def _aggregates(self, asks: list[Ask], sources: Sequence[JavaObject]) -> JavaObject | None:
-        files = self.listing.all_places
+        files, filters = self.listing.all_places, self.read_filters(sources)
         if sources or self.listing.only is not None:
-            files = self.listing.choose(self.read_filters(sources), []).groups.order
+            files = self.listing.choose(filters, []).groups.order
         answers = answer(self.listing, files, asks)
         if answers is None:
             return None
+        self._report_read(filters, files)
         fields = [StructField(f"v{i}", each.data_type) for i, each in enumerate(answers)]
         table = pa.table([each.value for each in answers], names=[field.name for field in fields])
         return self._jvm.rows(table, type_json(StructType(tuple(fields))))
+
+    def _report_read(self, filters: Sequence[Filter], places: pa.Int64Array) -> None:
+        if self._on_read is not None:
+            predicate = conjunction([each.expression for each in filters]) if filters else None
+            paths = self.listing.files.column("path").take(places).to_pylist()
+            self._on_read(predicate, paths)
 
     def _directories(self, groups: FileGroups) -> object:
         """With partition values as Java objects; files without any go over as bytes alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.table_rows import TableRows
 from lakebed.arrow.write import FileLayout, Written
+from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.plane import FileSettings, Plane
 from lakebed.spark.projection import quote
@@ -34,9 +35,11 @@ from lakebed.spec.schema import (
 )
 from lakebed.spec.stats import MAX_VALUES, MIN_VALUES, NUM_RECORDS
 from lakebed.storage.store import Store
+from lakebed.transaction import Transaction
 
 Arrange = Callable[[DataFrame, DataFrame, FileLayout], DataFrame | None]
 """Gives the rows of a write in a better order, if there is one."""
+T = TypeVar("T", bound="FrameRows")
 MOST_LOCAL_ROWS = 10_000
 """As many rows that are in the plan itself are written without a Spark job."""
 
@@ -61,6 +64,11 @@ class FrameRows:
     @cached_property
     def schema(self) -> StructType:
         return incoming_schema(self.frame)
+
+    def pinned(self: T, transaction: Transaction) -> T:
+        """The rows for one attempt, from one version of each table that they are read from."""
+        frame = CommandReads.of_write(transaction).pinned(self.frame)
+        return self if frame is self.frame else replace(self, frame=frame)
 
     def write(self, layout: FileLayout, rule: str | None = None) -> Written:
         """Makes the rows fit the table and writes them. `rule` must be true for each of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,11 +41,19 @@ class Listing:
     """The files of one snapshot, as columns."""
 
     def __init__(
-        self, jvm: Jvm, snapshot: Snapshot, root: str, only: Sequence[str] | None = None
+        self,
+        jvm: Jvm,
+        snapshot: Snapshot,
+        root: str,
+        only: Sequence[str] | None = None,
+        *,
+        mode: str | None = None,
     ) -> None:
+        """`mode` is the mapping mode that columns are named by, if not that of the snapshot."""
         self.snapshot = snapshot
         self.root = root
         self.only = only
+        self.mode = mode or mapping_mode(snapshot.metadata.configuration)
         self._jvm = jvm
         self._folders: set[str] = set()
 
@@ -53,8 +62,11 @@ class Listing:
         return self.snapshot.files(SCAN_FIELDS)
 
     @cached_property
-    def mode(self) -> str:
-        return mapping_mode(self.snapshot.metadata.configuration)
+    def name(self) -> str:
+        """The table and its version; a part of the files gets a name of its own."""
+        snapshot = self.snapshot
+        name = f"Delta[{snapshot.metadata.id} version {snapshot.version} at {self.root}]"
+        return name if self.only is None else f"{name} {uuid.uuid4()}"
 
     @cached_property
     def partitioning(self) -> Partitioning:

@@ -10,9 +10,12 @@ from pyspark.sql import functions as F
 
 from lakebed.arrow.curves import Curve
 from lakebed.arrow.write import FileLayout
+from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
 from lakebed.spark import failures
 from lakebed.spark.internals.curve_keys import with_parts
+from lakebed.spark.internals.delta_scans import recache
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.marked_rows import MarkedRows, store_marks
 from lakebed.spark.plane import FileSettings, Noting
@@ -41,6 +44,7 @@ class NativePlane:
         snapshot: Snapshot,
         options: Mapping[str, str],
         *,
+        follows: bool = False,
         is_time_travel: bool = False,
         only: Sequence[str] | None = None,
     ) -> DataFrame:
@@ -51,6 +55,7 @@ class NativePlane:
             snapshot,
             self.root,
             {**self.hadoop, **asked.others},
+            newest=NewestVersion(TableLog(self.store), snapshot) if follows else None,
             is_time_travel=is_time_travel,
             only=only,
         )
@@ -114,6 +119,9 @@ class NativePlane:
         name: str,
     ) -> DataFrame:
         return with_parts(frame, columns, kinds, curve, starts, marks, name)
+
+    def recache(self) -> None:
+        recache(self.session, self.root)
 
     def num_partitions(self, frame: DataFrame, layout: FileLayout) -> int | None:
         return None if layout.has_nested_ids else num_partitions(Jvm.of(self.session), frame)

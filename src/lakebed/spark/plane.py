@@ -44,12 +44,14 @@ class Plane(Protocol):
         snapshot: Snapshot,
         options: Mapping[str, str],
         *,
+        follows: bool = False,
         is_time_travel: bool = False,
         only: Sequence[str] | None = None,
     ) -> DataFrame:
         """The rows of a snapshot, with the table's columns.
 
-        `only` restricts it to some of its files, by their paths in the log.
+        If it `follows` the table, each query reads the newest version with these columns. `only`
+        restricts it to some of its files, by their paths in the log.
         """
         ...
 
@@ -109,6 +111,10 @@ class Plane(Protocol):
         `columns` are of the `kinds` long, double or text. Part n begins at the n-th of `starts`,
         from 1; the column has what `marks` has for it, from 0.
         """
+        ...
+
+    def recache(self) -> None:
+        """Data of the table that Spark has cached is computed again when it is next read."""
         ...
 
     def num_partitions(self, frame: DataFrame, layout: FileLayout) -> int | None:

@@ -30,6 +30,12 @@ from lakebed.spark.moments import millis_of
 from lakebed.spark.planes import plane_for
 
 OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+PIN_DATAFRAMES = "spark.lakebed.pinDataFrames"
+
+
+def follows_tables(spark: SparkSession) -> bool:
+    """Whether DataFrames read the newest version whenever they run, which is the default."""
+    return not parse_flag(PIN_DATAFRAMES, spark.conf.get(PIN_DATAFRAMES, "false") or "false")
 
 
 @dataclass
@@ -69,7 +75,8 @@ class ReadRequest:
         snapshot = TableLog(store).snapshot(version, moment)
         is_time_travel = version is not None or moment is not None
         plane = plane_for(spark, store, root)
-        return plane.scan(snapshot, options, is_time_travel=is_time_travel)
+        follows = not is_time_travel and follows_tables(spark)
+        return plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
 
     def _load_changes(self, spark: SparkSession, path: str, is_exact: bool) -> DataFrame:
         beyond = parse_flag(OUT_OF_RANGE, spark.conf.get(OUT_OF_RANGE, "false") or "false")

@@ -9,28 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
+from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark import failures
-from lakebed.spark.deletion_vectors import (
-    MOST_FLAT_BYTES,
-    BitmapColumn,
-    Bitmaps,
-    BlockBitmaps,
-    FlatBitmaps,
-    NumberColumn,
-    VectorColumn,
-    VectorReader,
-)
-from lakebed.spark.file_index import DeltaFileIndex
-from lakebed.spark.internals.jvm import ROW_INDEX, Jvm
-from lakebed.spark.internals.kept_rows import without_deleted
+from lakebed.spark.internals.delta_scans import install_scan_rule
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.listing import Listing
 from lakebed.spark.projection import logical_columns
-from lakebed.spark.types import stored_schema, type_json
-from lakebed.spec.schema import LONG, StructField, StructType
+from lakebed.spark.table_files import TableFiles
+from lakebed.spark.types import type_json
+from lakebed.spec.schema import StructType
 
 
 def scan(
@@ -39,68 +29,31 @@ def scan(
     root: str,
     options: Mapping[str, str] | None = None,
     *,
+    newest: NewestVersion | None = None,
     is_time_travel: bool = False,
     only: Sequence[str] | None = None,
 ) -> DataFrame:
-    """The rows of a snapshot. `root` is the folder of the table as Hadoop knows it.
+    """The rows of a table. `root` is its folder as Hadoop knows it.
 
-    `only` restricts it to some of its files, by their paths in the log.
+    With `newest` each query reads the newest version with the columns of the snapshot, else all
+    read the snapshot. `only` restricts it to some of its files, by their paths in the log.
     """
     jvm.start_callbacks()
+    install_scan_rule(jvm)
     failures.install()
     failures.serve(root)
     listing = Listing(jvm, snapshot, root, only)
-    stored = stored_schema(snapshot.schema, listing.mode)
-    settings = {**(options or {}), **_reader_options(listing.mode)}
+    files = TableFiles(jvm, listing, newest, is_time_travel)
     columns = logical_columns(snapshot.schema, listing.mode)
-    vectors = _vector_column(jvm, listing, stored)
-    index = DeltaFileIndex(jvm, listing, vectors, is_time_travel=is_time_travel)
-    if vectors is None:
-        frame = _relation(jvm, index, stored, settings)
-        return frame if columns is None else frame.select(*columns)
-    frame = _relation(jvm, index, StructType((*stored.fields, _ROW_INDEX)), settings)
-    kept = _is_kept(jvm, vectors, _bitmaps(listing))
-    return without_deleted(jvm, frame, kept, snapshot.schema.names, columns)
-
-
-def _relation(
-    jvm: Jvm, index: DeltaFileIndex, stored: StructType, options: Mapping[str, str]
-) -> DataFrame:
-    return jvm.relation(
-        index.to_java(), type_json(stored), type_json(index.partition_schema), options
+    frame = jvm.relation(
+        files.to_java(),
+        type_json(files.stored()),
+        type_json(StructType(tuple(listing.partitioning.fields))),
+        {**(options or {}), **_reader_options(listing.mode)},
     )
-
-
-def _is_kept(jvm: Jvm, vectors: VectorColumn, bitmaps: Bitmaps) -> Column:
-    """The condition, which is the same for all tables whose bitmaps are in the hidden column."""
-    if not isinstance(vectors, BitmapColumn):
-        return bitmaps.is_kept(jvm, vectors.bitmap(), F.col(ROW_INDEX))
-    key = type(bitmaps).__name__
-    if key not in jvm.conditions:
-        jvm.conditions[key] = bitmaps.is_kept(jvm, vectors.bitmap(), F.col(ROW_INDEX))
-    return jvm.conditions[key]
-
-
-def _vector_column(jvm: Jvm, listing: Listing, stored: StructType) -> VectorColumn | None:
-    if not listing.has_vectors:
-        return None
-    reader = VectorReader(listing.snapshot.store, _bitmaps(listing))
-    # Spark adds the row index and the hidden column to what it reads.
-    extra = (*stored.fields, _ROW_INDEX, BitmapColumn.field)
-    if jvm.reads_batches(type_json(StructType(extra))):
-        return BitmapColumn(reader)
-    everything = listing.all_places
-    return NumberColumn(reader, listing.vectors(everything), listing.uris(everything))
-
-
-def _bitmaps(listing: Listing) -> Bitmaps:
-    return BlockBitmaps() if listing.num_rows_with_vectors > 8 * MOST_FLAT_BYTES else FlatBitmaps()
+    return frame if columns is None else frame.select(*columns)
 
 
 def _reader_options(mode: str) -> dict[str, str]:
     """Settings of Spark's reader for this relation alone."""
     return {"spark.sql.parquet.fieldId.read.enabled": "true"} if mode == "id" else {}
-
-
-# Nullable, because no data file has such a column.
-_ROW_INDEX = StructField(ROW_INDEX, LONG)

@@ -24,6 +24,7 @@ from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.plane import Plane
 from lakebed.spark.planes import plane_for
+from lakebed.spark.read_request import follows_tables
 from lakebed.spark.table_names import delta_location, find_table, is_name, path_in
 from lakebed.storage.options import is_storage_option
 from lakebed.tables.delta_alter_methods import DeltaAlterMethods
@@ -116,12 +117,13 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         return found is not None and found.is_delta and _has_table(session, found.location or "")
 
     def toDF(self) -> DataFrame:
-        """The rows of the newest version. The DataFrame stays with it when the table changes.
+        """The rows of the table: whenever the DataFrame runs, those of the newest version.
 
         Its columns stand for those of the table in changes: `table.delete(table.toDF().id == 3)`.
         """
         snapshot = self._log.snapshot()
-        frame = self._plane().scan(snapshot, self._options)
+        follows = follows_tables(self._session)
+        frame = self._plane().scan(snapshot, self._options, follows=follows)
         if self._alias is not None:
             frame = frame.alias(self._alias)
         self._frames.add(frame, snapshot.schema)

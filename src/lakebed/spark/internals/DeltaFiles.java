@@ -11,11 +11,13 @@ import java.util.function.BiFunction;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.TwoDArrayWritable;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.InternalRow$;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.ArraySeq;
@@ -40,28 +42,57 @@ public class DeltaFiles implements FileIndex, BiFunction {
   private final Seq roots;
   private final StructType partitions;
   private final boolean timeTravel;
+  private final Column kept;
+  private final StructField[] hidden;
   private Long size = null;
   private List recent = new ArrayList();
 
   /** Only to make others with `of`. */
   public DeltaFiles() {
-    this(null, "", null, null, false);
+    this(null, "", null, null, false, null, null);
   }
 
   private DeltaFiles(
-      BiFunction python, String name, Seq roots, StructType partitions, boolean timeTravel) {
+      BiFunction python,
+      String name,
+      Seq roots,
+      StructType partitions,
+      boolean timeTravel,
+      Column kept,
+      StructField[] hidden) {
     this.python = python;
     this.name = name;
     this.roots = roots;
     this.partitions = partitions;
     this.timeTravel = timeTravel;
+    this.kept = kept;
+    this.hidden = hidden;
   }
 
+  /**
+   * `kept` is the condition that leaves out deleted rows, null if there are none. It is on the two
+   * columns in `hidden`: the index of a row in its file, and what the file's deletion vector says.
+   */
   public DeltaFiles of(
-      BiFunction python, String name, String root, StructType partitions, boolean timeTravel) {
+      BiFunction python,
+      String name,
+      String root,
+      StructType partitions,
+      boolean timeTravel,
+      Column kept,
+      StructType hidden) {
     List roots = new ArrayList();
     roots.add(new Path(root));
-    return new DeltaFiles(python, name, seq(roots), partitions, timeTravel);
+    StructField[] columns = hidden == null ? null : hidden.fields();
+    return new DeltaFiles(python, name, seq(roots), partitions, timeTravel, kept, columns);
+  }
+
+  public Column kept() {
+    return kept;
+  }
+
+  public StructField[] hidden() {
+    return hidden;
   }
 
   // --- what never changes ---
@@ -98,7 +129,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
 
   /** Two indexes are equal if they are of one version; Spark then reuses what it cached. */
   public boolean equals(Object other) {
-    return other instanceof FileIndex && name.equals(other.toString());
+    return other instanceof DeltaFiles && name.equals(other.toString());
   }
 
   public int hashCode() {

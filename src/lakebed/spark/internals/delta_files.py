@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark.sql import Column
+
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.internals.rules import DELTA_FILES, compiled
 
@@ -20,9 +22,17 @@ class DeltaFiles:
         partition_schema: JavaObject,
         *,
         is_time_travel: bool,
+        kept: Column | None = None,
+        hidden: JavaObject | None = None,
     ) -> JavaObject:
-        """The index; `python` is a `java.util.function.BiFunction` that answers its questions."""
-        return self._maker.of(python, name, root, partition_schema, is_time_travel)
+        """The index; `python` is a `java.util.function.BiFunction` that answers its questions.
+
+        `kept` is the condition that leaves out deleted rows, on the two columns of `hidden`.
+        """
+        condition = None if kept is None else kept._jc
+        return self._maker.of(
+            python, name, root, partition_schema, is_time_travel, condition, hidden
+        )
 
     def directories(self, rows: JavaObject, encoded: bytes) -> JavaObject:
         """A `Seq[PartitionDirectory]`: the i-th row of an `InternalRow[]` with the i-th files.

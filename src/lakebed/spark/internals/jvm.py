@@ -53,6 +53,7 @@ class Jvm:
         self._getters: dict[str, JavaObject] = {}
         self.conditions: dict[str, Any] = {}
         """Columns that many queries share, each made of dozens of calls."""
+        self.has_scan_rule = False
 
     # --- sessions ---
 

@@ -12,8 +12,9 @@ from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 METADATA_ONLY = "MetadataOnly"
-KEPT_ROWS = "KeptRows"
 DELTA_FILES = "DeltaFiles"
+TABLE_FILES = "TableFiles"
+DELTA_SCANS = "DeltaScans"
 """Java classes in the files of the same name."""
 
 
@@ -49,6 +50,8 @@ def compiled(session: SparkSession, name: str) -> Any:
 
 
 _OVER = {
+    "DeltaScans": "TableFiles",
+    "TableFiles": "DeltaFiles",
     "SqlRules": "SqlPlans",
     "SqlPlans": "CachedTables",
     "CachedTables": "TableNames",

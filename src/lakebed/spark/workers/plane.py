@@ -72,15 +72,16 @@ class WorkersPlane:
         snapshot: Snapshot,
         options: Mapping[str, str],
         *,
+        follows: bool = False,
         is_time_travel: bool = False,  # noqa: ARG002 - a Python data source cannot say it
         only: Sequence[str] | None = None,
     ) -> DataFrame:
         register(self.session)
         asked = ScanOptions.of(options)
         if asked.where is None or self._is_understood(asked.where, snapshot):
-            return self._load(snapshot, asked, options, only)
+            return self._load(snapshot, asked, options, only, follows)
         everything = replace(asked, columns=None, where=None)
-        frame = self._load(snapshot, everything, options, only).where(asked.where)
+        frame = self._load(snapshot, everything, options, only, follows).where(asked.where)
         return frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
 
     def _is_understood(self, where: str, snapshot: Snapshot) -> bool:
@@ -98,11 +99,14 @@ class WorkersPlane:
         asked: ScanOptions,
         options: Mapping[str, str],
         only: Sequence[str] | None,
+        follows: bool,
     ) -> DataFrame:
         shown = visible_schema(asked.picked(snapshot.schema))
         reader = _plain_reader(self.session).format(source.LakebedSource.name())
         reader = reader.schema(SparkStructType.fromJson(shown.to_json()))
-        for key, value in self._source_options(snapshot, asked, options, only).items():
+        found = self._source_options(asked, options, only)
+        found |= {source.FOLLOWS: "true"} if follows else {source.VERSION: str(snapshot.version)}
+        for key, value in found.items():
             reader = reader.option(key, value)
         return reader.load()
 
@@ -149,6 +153,9 @@ class WorkersPlane:
         more = SparkStructType(list(frame.schema.fields)).add(name, IntegerType(), False)
         return frame.mapInArrow(task, more)
 
+    def recache(self) -> None:
+        """Spark keeps the plan of a Python data source with its DataFrame; see docs/spark.md."""
+
     def num_partitions(
         self,
         frame: DataFrame,  # noqa: ARG002 - nobody can tell
@@ -158,7 +165,6 @@ class WorkersPlane:
 
     def _source_options(
         self,
-        snapshot: Snapshot,
         asked: ScanOptions,
         options: Mapping[str, str],
         only: Sequence[str] | None,
@@ -166,7 +172,6 @@ class WorkersPlane:
         found = {
             **storage_options(self.session, self.store.url, options),
             source.URL: self.store.url,
-            source.VERSION: str(snapshot.version),
         }
         parallelism = _parallelism(self.session)
         if parallelism is not None:

@@ -19,12 +19,13 @@ from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.carried_errors import carried
-from lakebed.spark.located_schema import check_columns, location_of
-from lakebed.spark.plane_options import ScanOptions
+from lakebed.spark.located_schema import check_columns, location_of, same_columns
+from lakebed.spark.plane_options import COLUMNS, ScanOptions
 from lakebed.spark.store_options import translated
 from lakebed.spark.types import visible_schema
 from lakebed.spark.workers.batches import file_batches
 from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM, balanced
+from lakebed.spec.read_compatibility import check_read_compatible
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage import open_store
 from lakebed.storage.locations import parse_location
@@ -37,6 +38,8 @@ TIMESTAMP = "timestampAsOf"
 ONLY = "lakebed.only"
 """The paths of the files to read, one on a line: paths in a log have no line breaks."""
 PARALLELISM = "lakebed.parallelism"
+FOLLOWS = "lakebed.follows"
+"""Whether each query reads the newest version, with the columns that the reader was given."""
 NAMED = "lakebed.named"
 """Whether the table was found by the columns of a catalog's entry, which may be old."""
 
@@ -93,6 +96,10 @@ class ScanRequest:
             return self
         return ScanRequest({**self.raw, URL: url, NAMED: "true"})
 
+    def with_columns(self, names: Sequence[str]) -> ScanRequest:
+        asked = replace(self.options, columns=tuple(names))
+        return ScanRequest({**self.raw, COLUMNS: asked.columns_text})
+
     @property
     def options(self) -> ScanOptions:
         return ScanOptions.of(self.raw)
@@ -145,9 +152,20 @@ class Reader(DataSourceReader):
             plan = self._request.plan()
             if self._request.get(NAMED) is not None:
                 check_columns(self._schema, plan.table.schema, self._request.get(URL) or "")
+            elif self._request.get(FOLLOWS) is not None:
+                plan = self._with_known_columns(plan)
             sizes = plan.files.column("size").to_pylist()
             tasks = balanced(sizes, int(self._request.get(PARALLELISM) or DEFAULT_PARALLELISM))
             return [Task(replace(plan, files=plan.files.take(each))) for each in tasks]
+
+    def _with_known_columns(self, plan: ScanPlan) -> ScanPlan:
+        """A query has the columns that the table had when its DataFrame was created."""
+        given = self._schema
+        now = visible_schema(plan.table.schema)
+        check_read_compatible(self._request.get(URL) or "", given, now, partitions=((), ()))
+        if self._request.options.columns is not None or same_columns(given, now):
+            return plan
+        return self._request.with_columns(given.names).plan()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if not isinstance(partition, Task):

@@ -14,6 +14,7 @@ from lakebed.commands.stable_rows import stable_rows
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, SqlError
 from lakebed.spark.assigning import assigned_by_name, assigned_by_position
+from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import spark_type
 from lakebed.spark.session_settings import all_settings
@@ -56,6 +57,7 @@ class Insert:
         self._statement = statement
         self._found = found
         self._schema = found.snapshot.schema
+        self._reads = CommandReads(found.snapshot, lambda *_: None)
         self._static = self._static_values()
 
     def run(self) -> None:
@@ -97,10 +99,11 @@ class Insert:
                 replace_where=condition.text,
                 check_replaced=False,
                 replace_matching=True,
+                reads_table=self._reads.reads_target,
             )
             matching = _Meeting(self._queried, target, statement.source_alias, text)
             write = FrameWrite(rows, self._found.location, request, matching=matching)
-            write_frame(write, all_settings(session))
+            write_frame(write, all_settings(session), self._found.snapshot)
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -119,7 +122,7 @@ class Insert:
         frame = query_frame(self._context.session, " ".join([*map(str, before), text]))
         if self._statement.replace_on is not None:
             # They are asked for twice: what is inserted must be what was compared.
-            frame = stable_rows(frame)
+            frame = stable_rows(self._reads.pinned(frame))
         self._queried = frame
         return frame
 

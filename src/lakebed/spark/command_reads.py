@@ -1,0 +1,86 @@
+"""What a command reads: one version of each table for all of its queries, and whether it reads the
+table that it changes.
+
+A DataFrame follows its tables from query to query. A command runs several queries, which must see
+the same rows; and what it reads of its own table must still be there when it commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.file_index import OnRead
+from lakebed.spark.functions import is_connect
+from lakebed.spark.workers.source import TIMESTAMP, URL, VERSION, DeltaSource, LakebedSource
+from lakebed.transaction import Transaction
+
+
+class CommandReads:
+    """`target` is the version of the table that the command changes, None if it creates it.
+
+    `on_read` learns what queries read of that version.
+    """
+
+    def __init__(self, target: Snapshot | None, on_read: OnRead) -> None:
+        self._on_read = on_read
+        self._target = target
+        self._versions = {} if target is None else {target.store.url: target}
+        self.reads_target = False
+        """Whether a DataFrame that was pinned reads the table that the command changes."""
+
+    @classmethod
+    def of_write(cls, transaction: Transaction) -> CommandReads:
+        """New rows depend on the rows that their query reads, and on there being no others."""
+        return cls(transaction.snapshot, transaction.read_files)
+
+    @classmethod
+    def of_row_change(cls, transaction: Transaction) -> CommandReads:
+        """Rows are judged by themselves, unless a subquery or a source reads the table too."""
+        return cls(transaction.snapshot, lambda *_: transaction.read_whole_table())
+
+    def pinned(self, frame: DataFrame) -> DataFrame:
+        """The DataFrame over one version of each table."""
+        if is_connect(frame):
+            self._look_at_plan(frame)
+            return frame
+        # Late, because a client of Spark Connect has no py4j.
+        from lakebed.spark.internals.delta_scans import following, replaced
+        from lakebed.spark.table_files import table_files_of
+
+        indexes = following(frame)
+        if not indexes:
+            return frame
+        pinned = []
+        for index in indexes:
+            table = table_files_of(index)
+            url = table.listing.snapshot.store.url
+            is_target = self._is_target(url)
+            self.reads_target |= is_target
+            fixed = table.pinned(self._versions.get(url), self._on_read if is_target else None)
+            self._versions[url] = fixed.listing.snapshot
+            pinned.append(fixed.to_java())
+        return replaced(frame, indexes, pinned)
+
+    def _look_at_plan(self, frame: DataFrame) -> None:
+        """A server reads the newest version, which is not older than the one of the command."""
+        from lakebed.spark.internals.connect_reads import sources_of
+
+        if self._target is not None and any(map(self._may_be_target, sources_of(frame))):
+            self.reads_target = True
+            self._on_read(None, self._target.files(["path"]).column("path").to_pylist())
+
+    def _may_be_target(self, source: tuple[str, Mapping[str, str]] | None) -> bool:
+        if source is None:
+            # A dependency too many makes a conflict more likely, one too few loses an update.
+            return True
+        name, options = source
+        is_delta = name in (DeltaSource.name(), LakebedSource.name())
+        is_pinned = VERSION.lower() in options or TIMESTAMP.lower() in options
+        url = options.get(URL)
+        return is_delta and not is_pinned and (url is None or self._is_target(url))
+
+    def _is_target(self, url: str) -> bool:
+        return self._target is not None and self._target.store.url == url

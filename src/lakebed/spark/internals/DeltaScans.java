@@ -1,0 +1,316 @@
+package lakebed;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
+import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker$;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A rule of Spark's optimizer that gives each scan of a Delta table the version that it reads.
+ *
+ * An analyzed plan has the table (`TableFiles`), an optimized plan the files of one version
+ * (`DeltaFiles`), and a filter on deleted rows where that version has any. All scans of a table in
+ * one query, in subqueries too, read the same version: Spark's tracker of the query tells what
+ * belongs together.
+ *
+ * Spark's own Janino compiles this in the driver; Janino knows no lambdas and erases generics.
+ */
+public class DeltaScans extends Rule {
+  private final Map queries = Collections.synchronizedMap(new WeakHashMap());
+
+  /** Once for the extensions of a session, which the sessions derived from it share. */
+  public void install(SparkSession session) {
+    SparkSessionExtensions extensions = session.extensions();
+    List known = CollectionConverters.asJava(extensions.buildOptimizerRules(session));
+    if (!known.contains(this)) {
+      final DeltaScans rule = this;
+      extensions.injectOptimizerRule(new AbstractFunction1() {
+        public Object apply(Object each) {
+          return rule;
+        }
+      });
+    }
+  }
+
+  // --- the rule ---
+
+  public TreeNode apply(TreeNode plan) {
+    if (!contains((LogicalPlan) plan)) {
+      return plan;
+    }
+    return ((LogicalPlan) plan).transformUpWithSubqueries(new Reading(versions()));
+  }
+
+  /** The versions that the query of this thread reads. */
+  private Map versions() {
+    Option tracker = QueryPlanningTracker$.MODULE$.get();
+    if (tracker.isEmpty()) {
+      return new HashMap();
+    }
+    synchronized (queries) {
+      Map found = (Map) queries.get(tracker.get());
+      if (found == null) {
+        found = Collections.synchronizedMap(new HashMap());
+        queries.put(tracker.get(), found);
+      }
+      return found;
+    }
+  }
+
+  private static boolean contains(LogicalPlan plan) {
+    if (plan instanceof LogicalRelation) {
+      return table(plan) != null;
+    }
+    return anyContains(plan.children()) || anyContains(plan.subqueries());
+  }
+
+  private static boolean anyContains(Seq plans) {
+    for (int i = 0; i < plans.length(); i++) {
+      if (contains((LogicalPlan) plans.apply(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The index of a relation whose version is not decided yet; null for all other plans. */
+  private static TableFiles table(Object plan) {
+    if (!(plan instanceof LogicalRelation)
+        || !(((LogicalRelation) plan).relation() instanceof HadoopFsRelation)) {
+      return null;
+    }
+    Object location = ((HadoopFsRelation) ((LogicalRelation) plan).relation()).location();
+    return location instanceof TableFiles ? (TableFiles) location : null;
+  }
+
+  private static class Reading extends AbstractPartialFunction {
+    private final Map versions;
+
+    Reading(Map versions) {
+      this.versions = versions;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+      return table(plan) != null;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+      TableFiles table = table(plan);
+      return table == null
+          ? otherwise.apply(plan)
+          : scan((LogicalRelation) plan, table.files(versions));
+    }
+  }
+
+  // --- scans ---
+
+  /** The rows of these files, with the columns of the relation. */
+  private static LogicalPlan scan(LogicalRelation relation, DeltaFiles files) {
+    HadoopFsRelation source = (HadoopFsRelation) relation.relation();
+    if (files.kept() == null) {
+      HadoopFsRelation chosen = over(source, files, source.dataSchema(), source.partitionSchema());
+      return copy(relation, chosen, relation.output());
+    }
+    return withoutDeleted(relation, source, files);
+  }
+
+  private static LogicalPlan withoutDeleted(
+      LogicalRelation relation, HadoopFsRelation source, DeltaFiles files) {
+    StructField[] hidden = files.hidden();
+    StructType data = source.dataSchema().add(hidden[0]);
+    HadoopFsRelation chosen = over(source, files, data, source.partitionSchema().add(hidden[1]));
+    Attribute rowIndex = attribute(hidden[0]);
+    List read = new ArrayList();
+    List shown = new ArrayList();
+    List given = CollectionConverters.asJava(relation.output());
+    for (int i = 0; i < given.size(); i++) {
+      Attribute column = (Attribute) given.get(i);
+      boolean isMetadata = column.metadata().contains("__file_source_metadata_col");
+      Attribute below = isMetadata ? withoutRowIndex(column) : column;
+      read.add(below);
+      shown.add(isMetadata ? (Object) metadata(column, below, rowIndex) : column);
+    }
+    read.add(rowIndex);
+    read.add(attribute(hidden[1]));
+    LogicalPlan rows = copy(relation, chosen, seq(read));
+    SparkSession session = (SparkSession) source.sparkSession();
+    LogicalPlan kept = new Filter(session.expression(files.kept()), rows);
+    LogicalPlan resolved = (LogicalPlan) session.sessionState().analyzer().execute(kept);
+    // Spark has done this to the rest of the plan already, before it comes to this rule.
+    LogicalPlan finished = (LogicalPlan) ReplaceExpressions$.MODULE$.apply(resolved);
+    return new Project(seq(shown), finished);
+  }
+
+  /** Spark reads no row index as a part of `_metadata` where it is a column of its own. */
+  private static Attribute withoutRowIndex(Attribute column) {
+    StructField[] fields = ((StructType) column.dataType()).fields();
+    List others = new ArrayList();
+    for (int i = 0; i < fields.length; i++) {
+      if (!fields[i].name().equals("row_index")) {
+        others.add(fields[i]);
+      }
+    }
+    StructField[] kept = (StructField[]) others.toArray(new StructField[others.size()]);
+    return column.withDataType(new StructType(kept)).newInstance();
+  }
+
+  private static Expression metadata(Attribute column, Attribute read, Attribute rowIndex) {
+    StructField[] fields = ((StructType) column.dataType()).fields();
+    List parts = new ArrayList();
+    int place = 0;
+    for (int i = 0; i < fields.length; i++) {
+      String name = fields[i].name();
+      parts.add(Literal$.MODULE$.apply(name));
+      parts.add(name.equals("row_index")
+          ? (Expression) rowIndex
+          : new GetStructField(read, place++, Option.apply(name)));
+    }
+    return new Alias(
+        new CreateNamedStruct(seq(parts)),
+        column.name(),
+        column.exprId(),
+        column.qualifier(),
+        Option.apply(column.metadata()),
+        seq(new ArrayList()));
+  }
+
+  private static Attribute attribute(StructField field) {
+    return new AttributeReference(
+        field.name(),
+        field.dataType(),
+        field.nullable(),
+        field.metadata(),
+        NamedExpression$.MODULE$.newExprId(),
+        seq(new ArrayList()));
+  }
+
+  private static HadoopFsRelation over(
+      HadoopFsRelation source, Object files, StructType data, StructType partitions) {
+    return new HadoopFsRelation(
+        (org.apache.spark.sql.execution.datasources.FileIndex) files,
+        partitions,
+        data,
+        source.bucketSpec(),
+        source.fileFormat(),
+        source.options(),
+        (SparkSession) source.sparkSession());
+  }
+
+  /** The constructor has more arguments in newer versions of Spark. */
+  private static LogicalRelation copy(LogicalRelation plan, HadoopFsRelation relation, Seq output) {
+    Object[] arguments = new Object[plan.productArity()];
+    for (int i = 0; i < arguments.length; i++) {
+      arguments[i] = plan.productElement(i);
+    }
+    arguments[0] = relation;
+    arguments[1] = output;
+    return (LogicalRelation) plan.makeCopy(arguments);
+  }
+
+  private static Seq seq(List values) {
+    return CollectionConverters.asScala(values).toSeq();
+  }
+
+  // --- commands: a DataFrame that is read more than once must give the same rows each time ---
+
+  /** The indexes in the plan of a DataFrame that follow their tables, each once. */
+  public Object[] following(Dataset frame) {
+    Following found = new Following();
+    ((LogicalPlan) frame.queryExecution().analyzed()).transformUpWithSubqueries(found);
+    return found.tables.keySet().toArray();
+  }
+
+  /** The DataFrame with other indexes in their place. */
+  public Dataset replaced(SparkSession session, Dataset frame, List tables, List replacements) {
+    Map pairs = new IdentityHashMap();
+    for (int i = 0; i < tables.size(); i++) {
+      pairs.put(tables.get(i), replacements.get(i));
+    }
+    LogicalPlan plan = (LogicalPlan) frame.queryExecution().analyzed();
+    return Dataset.ofRows(
+        session, (LogicalPlan) plan.transformUpWithSubqueries(new Replacing(pairs)));
+  }
+
+  private static class Following extends AbstractPartialFunction {
+    final Map tables = new IdentityHashMap();
+
+    public boolean isDefinedAt(Object plan) {
+      TableFiles table = table(plan);
+      if (table != null && table.follows()) {
+        tables.put(table, Boolean.TRUE);
+      }
+      return false;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+      isDefinedAt(plan);
+      return otherwise.apply(plan);
+    }
+  }
+
+  private static class Replacing extends AbstractPartialFunction {
+    private final Map pairs;
+
+    Replacing(Map pairs) {
+      this.pairs = pairs;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+      return table(plan) != null && pairs.containsKey(table(plan));
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+      if (!isDefinedAt(plan)) {
+        return otherwise.apply(plan);
+      }
+      LogicalRelation relation = (LogicalRelation) plan;
+      HadoopFsRelation source = (HadoopFsRelation) relation.relation();
+      Object files = pairs.get(table(plan));
+      return copy(
+          relation,
+          over(source, files, source.dataSchema(), source.partitionSchema()),
+          relation.output());
+    }
+  }
+
+  // --- caches ---
+
+  /** Cached data of the table in a folder is computed again when it is next read. */
+  public void recache(SparkSession session, String root) {
+    if (!session.sharedState().cacheManager().isEmpty()) {
+      session.sharedState().cacheManager().recacheByPath(session, root);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+package lakebed;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.ArraySeq;
+import scala.collection.immutable.Seq;
+
+/**
+ * The files of a table in an analyzed plan. Which version they are of is decided for each query.
+ *
+ * Spark compares analyzed plans to find cached data, so an index that follows its table is equal to
+ * every other one of the same table. `DeltaScans` replaces it by a `DeltaFiles` of one version when
+ * Spark optimizes a query; nothing can be read from it before.
+ *
+ * Spark's own Janino compiles this in the driver; Janino knows no lambdas and erases generics.
+ */
+public class TableFiles implements FileIndex {
+  private final BiFunction python;
+  private final String key;
+  private final String name;
+  private final String root;
+  private final StructType partitions;
+  private final boolean timeTravel;
+  private final boolean follows;
+  private DeltaFiles current = null;
+
+  /** Only to create others with `of`. */
+  public TableFiles() {
+    this(null, "", "", "", null, false, false);
+  }
+
+  private TableFiles(
+      BiFunction python,
+      String key,
+      String name,
+      String root,
+      StructType partitions,
+      boolean timeTravel,
+      boolean follows) {
+    this.python = python;
+    this.key = key;
+    this.name = name;
+    this.root = root;
+    this.partitions = partitions;
+    this.timeTravel = timeTravel;
+    this.follows = follows;
+  }
+
+  /** `python` answers with a DeltaFiles, or with null if the one whose name it gets is right. */
+  public TableFiles of(
+      BiFunction python,
+      String key,
+      String name,
+      String root,
+      StructType partitions,
+      boolean timeTravel,
+      boolean follows) {
+    return new TableFiles(python, key, name, root, partitions, timeTravel, follows);
+  }
+
+  /** Of this index alone. */
+  public String key() {
+    return key;
+  }
+
+  public boolean follows() {
+    return follows;
+  }
+
+  /** `versions` has the names of the DeltaFiles that a query reads, by the folders of tables. */
+  public synchronized DeltaFiles files(Map versions) {
+    if (!follows) {
+      return asked("pinned");
+    }
+    String chosen = (String) versions.get(root);
+    DeltaFiles found = asked(chosen == null ? "newest" : "same\0" + chosen);
+    versions.put(root, found.toString());
+    return found;
+  }
+
+  private DeltaFiles asked(String request) {
+    if (current == null || (follows && !request.equals("same\0" + current))) {
+      String known = current == null ? "" : current.toString();
+      Object found = python.apply(request + "\0" + known, null);
+      current = found == null ? current : (DeltaFiles) found;
+    }
+    return current;
+  }
+
+  // --- what Spark asks of an index ---
+
+  public Seq rootPaths() {
+    List roots = new ArrayList();
+    roots.add(new Path(root));
+    return ArraySeq.unsafeWrapArray(roots.toArray());
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    throw notChosen();
+  }
+
+  public String[] inputFiles() {
+    throw notChosen();
+  }
+
+  private IllegalStateException notChosen() {
+    return new IllegalStateException(
+        name + " was not given a version: the optimizer rule lakebed.DeltaScans did not run. Check "
+            + "spark.sql.optimizer.excludedRules, and enable the session with lakebed.enable");
+  }
+
+  public synchronized long sizeInBytes() {
+    return current == null
+        ? ((Number) python.apply("size", null)).longValue()
+        : current.sizeInBytes();
+  }
+
+  public void refresh() {}
+
+  public StructType partitionSchema() {
+    return partitions;
+  }
+
+  public Option metadataOpsTimeNs() {
+    return Option.empty();
+  }
+
+  public boolean isTimeTravel() {
+    return timeTravel;
+  }
+
+  public String toString() {
+    return name;
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof TableFiles && name.equals(other.toString());
+  }
+
+  public int hashCode() {
+    return name.hashCode();
+  }
+}

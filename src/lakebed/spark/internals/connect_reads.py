@@ -1,0 +1,45 @@
+"""What a DataFrame of Spark Connect reads, by its plan on the client (see the package).
+
+Tests are in `test_connect_internals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+
+def sources_of(frame: DataFrame) -> Iterator[tuple[str, Mapping[str, str]] | None]:
+    """The format and the options, in lower case, of each data source in the query.
+
+    None for what the server alone knows, such as the tables behind the name of a view.
+    """
+    plan: Any = frame._plan.to_proto(frame._session.client)
+    for message in _messages(plan):
+        kind = message.DESCRIPTOR.name
+        if kind in ("NamedTable", "SQL") or (kind == "ExpressionString" and _has_query(message)):
+            yield None
+        elif kind == "DataSource":
+            options = {key.lower(): value for key, value in message.options.items()}
+            yield message.format, options
+
+
+def _has_query(message: Any) -> bool:
+    """Spark's parser is on the server: the word may be that of a column, too."""
+    return "select" in message.expression.lower()
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """A message of protobuf and all messages in it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.type != field.TYPE_MESSAGE:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            values = [each for each in value.values() if hasattr(each, "DESCRIPTOR")]
+        else:
+            values = list(value) if field.label == field.LABEL_REPEATED else [value]
+        for each in values:
+            yield from _messages(each)

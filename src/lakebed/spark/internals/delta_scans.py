@@ -1,0 +1,65 @@
+"""Scans of Delta tables in Spark's plans, and the versions that they read (see `DeltaScans.java`).
+
+Tests are in `test_table_versions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.spark.internals.jvm import JavaObject, Jvm
+from lakebed.spark.internals.rules import DELTA_SCANS, TABLE_FILES, compiled
+
+
+def install_scan_rule(jvm: Jvm) -> None:
+    """The rule of the optimizer that decides on versions, once for a session."""
+    if not jvm.has_scan_rule:
+        compiled(jvm.session, DELTA_SCANS).install(jvm.session._jsparkSession)
+        jvm.has_scan_rule = True
+
+
+def table_index(
+    jvm: Jvm,
+    python: object,
+    key: str,
+    name: str,
+    root: str,
+    partition_schema: JavaObject,
+    *,
+    is_time_travel: bool,
+    follows: bool,
+) -> JavaObject:
+    """The index of an analyzed plan; `python` is asked for the files of each query.
+
+    `key` is of this index alone, `name` of all that Spark may take for the same.
+    """
+    maker = compiled(jvm.session, TABLE_FILES)
+    return maker.of(python, key, name, root, partition_schema, is_time_travel, follows)
+
+
+def following(frame: DataFrame) -> list[JavaObject]:
+    """The indexes in the plan of a DataFrame that follow their tables."""
+    return list(_scans(frame.sparkSession).following(frame._jdf))
+
+
+def replaced(
+    frame: DataFrame, indexes: Sequence[JavaObject], replacements: Sequence[JavaObject]
+) -> DataFrame:
+    """The DataFrame with other indexes in the place of some."""
+    session = frame.sparkSession
+    made = _scans(session).replaced(
+        session._jsparkSession, frame._jdf, list(indexes), list(replacements)
+    )
+    return DataFrame(made, session)
+
+
+def recache(session: SparkSession, root: str) -> None:
+    """Cached data of the table in a folder is computed again when it is next read."""
+    _scans(session).recache(session._jsparkSession, root)
+
+
+def _scans(session: SparkSession) -> Any:
+    return compiled(session, DELTA_SCANS)
