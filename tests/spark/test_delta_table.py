@@ -155,9 +155,10 @@ def test_a_folder_with_a_table_is_one(spark: SparkSession, path: Path) -> None:
 
 def test_rows_are_those_of_the_newest_version_at_each_call(table: DeltaTable, path: Path) -> None:
     before = table.toDF()
+    assert before.count() == 5
     lakebed.write(path, pa.table({"id": [5], "x": [50]}))
     assert table.toDF().count() == 6
-    assert before.count() == 5
+    assert before.count() == 6
 
 
 def test_an_alias_names_the_table_in_expressions(table: DeltaTable) -> None:

@@ -162,12 +162,13 @@ def test_subqueries_unions_and_joins_are_answered_inside(spark: SparkSession, ta
     assert sorted(row[0] for row in found.collect()) == sorted([*range(8), 5])
 
 
-def test_a_dataframe_counts_the_version_it_was_read_at(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_dataframe_counts_the_newest_version(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     lakebed.write(path, DATA)
     old = spark.read.format("delta").load(str(path))
-    lakebed.write(path, DATA, mode="append")
     assert old.count() == 4
+    lakebed.write(path, DATA, mode="append")
+    assert old.count() == 8
     assert spark.read.format("delta").load(str(path)).count() == 8
     Asked(spark, path, "count(*)", versionAsOf=0).check(answered=True)
 

@@ -120,13 +120,15 @@ def test_filters_on_partitions_and_statistics_give_the_rows_that_meet_them(
     assert sorted(row.id for row in one.union(other).collect()) == [1, 20]
 
 
-def test_a_version_stays_what_it_was_and_new_reads_see_the_newest(
+def test_a_version_stays_what_it_was_and_dataframes_see_the_newest(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1]}))
     old = load(spark, tmp_path)
-    lakebed.write(tmp_path, pa.table({"id": [2], "more": ["x"]}), merge_schema=True)
     assert old.count() == 1
+    lakebed.write(tmp_path, pa.table({"id": [2], "more": ["x"]}), merge_schema=True)
+    assert old.count() == 2
+    assert sorted(tuple(row) for row in old.select("*").collect()) == [(1,), (2,)]
     assert sorted(row.more or "" for row in load(spark, tmp_path).collect()) == ["", "x"]
     first = spark.read.format("delta").option("versionAsOf", 0).load(str(tmp_path))
     assert [row.asDict() for row in first.collect()] == [{"id": 1}]

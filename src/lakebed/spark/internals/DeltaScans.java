@@ -26,10 +26,16 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.datasources.DataSource$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -48,6 +54,10 @@ import scala.runtime.AbstractPartialFunction;
  * Spark's own Janino compiles this in the driver; Janino knows no lambdas and erases generics.
  */
 public class DeltaScans extends Rule {
+  private static final String SOURCE = "lakebed";
+  private static final String FOLLOWS = "lakebed.follows";
+  private static final String COPIED = "lakebed.copied";
+
   private final Map queries = Collections.synchronizedMap(new WeakHashMap());
 
   /** Once for the extensions of a session, which the sessions derived from it share. */
@@ -93,6 +103,9 @@ public class DeltaScans extends Rule {
     if (plan instanceof LogicalRelation) {
       return table(plan) != null;
     }
+    if (plan instanceof DataSourceV2Relation) {
+      return isUnread(plan);
+    }
     return anyContains(plan.children()) || anyContains(plan.subqueries());
   }
 
@@ -123,15 +136,44 @@ public class DeltaScans extends Rule {
     }
 
     public boolean isDefinedAt(Object plan) {
-      return table(plan) != null;
+      return table(plan) != null || isUnread(plan);
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
       TableFiles table = table(plan);
-      return table == null
-          ? otherwise.apply(plan)
-          : scan((LogicalRelation) plan, table.files(versions));
+      if (table != null) {
+        return scan((LogicalRelation) plan, table.files(versions));
+      }
+      return isUnread(plan) ? readAgain((DataSourceV2Relation) plan) : otherwise.apply(plan);
     }
+  }
+
+  // --- workers: Spark keeps the files of a Python data source with the relation ---
+
+  /** A relation of workers that follows its table, and that this query has not copied yet. */
+  private static boolean isUnread(Object plan) {
+    if (!(plan instanceof DataSourceV2Relation)) {
+      return false;
+    }
+    CaseInsensitiveStringMap options = ((DataSourceV2Relation) plan).options();
+    return options.containsKey(FOLLOWS) && !options.containsKey(COPIED);
+  }
+
+  /** A copy whose source plans the scan for this query. */
+  private static LogicalPlan readAgain(DataSourceV2Relation relation) {
+    Map options = new HashMap(relation.options().asCaseSensitiveMap());
+    options.put(COPIED, "true");
+    CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
+    TableProvider provider = (TableProvider) DataSource$.MODULE$
+        .lookupDataSourceV2(SOURCE, SQLConf$.MODULE$.get())
+        .get();
+    Object[] arguments = new Object[relation.productArity()];
+    for (int i = 0; i < arguments.length; i++) {
+      Object each = relation.productElement(i);
+      arguments[i] = each instanceof CaseInsensitiveStringMap ? given : each;
+    }
+    arguments[0] = provider.getTable(relation.table().schema(), new Transform[0], options);
+    return (LogicalPlan) relation.makeCopy(arguments);
   }
 
   // --- scans ---

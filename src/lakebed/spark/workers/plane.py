@@ -77,12 +77,21 @@ class WorkersPlane:
         only: Sequence[str] | None = None,
     ) -> DataFrame:
         register(self.session)
+        if follows and not is_connect(self.session):
+            # A server analyzes the plan of a client again for each query.
+            self._install_scan_rule()
         asked = ScanOptions.of(options)
         if asked.where is None or self._is_understood(asked.where, snapshot):
             return self._load(snapshot, asked, options, only, follows)
         everything = replace(asked, columns=None, where=None)
         frame = self._load(snapshot, everything, options, only, follows).where(asked.where)
         return frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
+
+    def _install_scan_rule(self) -> None:
+        from lakebed.spark.internals.delta_scans import install_scan_rule
+        from lakebed.spark.internals.jvm import Jvm
+
+        install_scan_rule(Jvm.of(self.session))
 
     def _is_understood(self, where: str, snapshot: Snapshot) -> bool:
         """Whether workers, who know no Spark and no zone but UTC, find the same rows as Spark."""
@@ -154,7 +163,7 @@ class WorkersPlane:
         return frame.mapInArrow(task, more)
 
     def recache(self) -> None:
-        """Spark keeps the plan of a Python data source with its DataFrame; see docs/spark.md."""
+        """Spark does not say which cached data comes from a Python data source."""
 
     def num_partitions(
         self,
