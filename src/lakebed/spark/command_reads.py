@@ -14,7 +14,14 @@ from pyspark.sql import DataFrame
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.file_index import OnRead
 from lakebed.spark.functions import is_connect
-from lakebed.spark.workers.source import TIMESTAMP, URL, VERSION, DeltaSource, LakebedSource
+from lakebed.spark.workers.source import (
+    FOLLOWS,
+    TIMESTAMP,
+    URL,
+    VERSION,
+    DeltaSource,
+    LakebedSource,
+)
 from lakebed.transaction import Transaction
 
 
@@ -79,8 +86,9 @@ class CommandReads:
         name, options = source
         is_delta = name in (DeltaSource.name(), LakebedSource.name())
         is_pinned = VERSION.lower() in options or TIMESTAMP.lower() in options
+        follows = FOLLOWS in options or not is_pinned
         url = options.get(URL)
-        return is_delta and not is_pinned and (url is None or self._is_target(url))
+        return is_delta and follows and (url is None or self._is_target(url))
 
     def _is_target(self, url: str) -> bool:
         return self._target is not None and self._target.store.url == url

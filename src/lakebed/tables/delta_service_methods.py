@@ -211,7 +211,7 @@ class DeltaServiceMethods:
         return str(self._session.conf.get(setting, "false")).lower() == "true"
 
     def _restored(self, metrics: Mapping[str, int]) -> DataFrame:
-        self._plane().recache()
+        self._target().plane.recache()
         return counts_frame(self._session, {_snake(name): n for name, n in metrics.items()})
 
     def _cloned(

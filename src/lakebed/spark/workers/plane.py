@@ -19,7 +19,9 @@ from lakebed.arrow.write import FileLayout
 from lakebed.errors import InvalidArgumentError, PredicateError
 from lakebed.expressions import parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc
+from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
 from lakebed.spark.functions import is_connect
 from lakebed.spark.plane import FileSettings, Noting
 from lakebed.spark.plane_options import COLUMNS, WHERE, ScanOptions
@@ -35,6 +37,7 @@ from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
 from lakebed.spark.workers.vectors import SCHEMA, VectorTask, written_vector
 from lakebed.spark.workers.write import write_files
 from lakebed.spec.actions import Add, DeletionVector
+from lakebed.spec.read_compatibility import check_read_compatible
 from lakebed.storage.store import Store
 
 
@@ -77,9 +80,6 @@ class WorkersPlane:
         only: Sequence[str] | None = None,
     ) -> DataFrame:
         register(self.session)
-        if follows and not is_connect(self.session):
-            # A server analyzes the plan of a client again for each query.
-            self._install_scan_rule()
         asked = ScanOptions.of(options)
         if asked.where is None or self._is_understood(asked.where, snapshot):
             return self._load(snapshot, asked, options, only, follows)
@@ -117,7 +117,31 @@ class WorkersPlane:
         found |= {source.FOLLOWS: "true"} if follows else {source.VERSION: str(snapshot.version)}
         for key, value in found.items():
             reader = reader.option(key, value)
-        return reader.load()
+        frame = reader.load()
+        return self._following(frame, snapshot) if follows else frame
+
+    def _following(self, frame: DataFrame, snapshot: Snapshot) -> DataFrame:
+        """The rows of the newest version, whenever a query runs.
+
+        A client of Spark Connect says which version that is. In other sessions the rule of the
+        optimizer makes Spark ask the source again.
+        """
+        if not is_connect(self.session):
+            self._install_scan_rule()
+            return frame
+        from lakebed.spark.internals.connect_reads import with_options
+
+        newest = NewestVersion(TableLog(self.store), snapshot)
+
+        def options() -> dict[str, str]:
+            found = newest.snapshot()
+            partitions = snapshot.partition_columns, found.partition_columns
+            check_read_compatible(
+                self.store.url, snapshot.schema, found.schema, partitions=partitions
+            )
+            return {source.VERSION: str(found.version)}
+
+        return with_options(frame, options)
 
     def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
         plan = plan_scan(snapshot, position=POSITION if positions else None)
