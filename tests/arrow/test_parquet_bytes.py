@@ -134,6 +134,19 @@ def test_zeros_of_both_signs_are_within_the_statistics():
         assert (math.copysign(1, found.min), math.copysign(1, found.max)) == (-1, 1)
 
 
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+@pytest.mark.parametrize("late", [False, True])
+def test_leaf_with_minus_zero_has_no_dictionary_but_statistics(kind, late):
+    plain = pa.table({"z": pa.array([0.0, 1.0], kind), "other": pa.array([1.0, 1.0], kind)})
+    odd = pa.table({"z": pa.array([-0.0, None], kind), "other": pa.array([2.0, 2.0], kind)})
+    rows, footer = written(*([plain, odd] if late else [odd, plain]))
+    for group in map(footer.row_group, range(2)):
+        assert not group.column(0).has_dictionary_page
+        assert group.column(1).has_dictionary_page
+        assert group.column(0).statistics.has_min_max
+    assert rows.num_rows == 4
+
+
 floats = st.one_of(
     st.none(),
     st.sampled_from([NAN, -0.0, 0.0, math.inf, -math.inf, 5e-324, 1.7976931348623157e308]),

@@ -3,11 +3,15 @@
 pyarrow leaves NaN out of the minimum and maximum of a row group. Spark takes NaN to be the greatest
 value, and skips the row group for `d > 100`. So a floating-point leaf in which there is a NaN has
 no statistics in the file; all others keep theirs, and row groups are skipped by them as usual.
+
+Spark also looks values up in the dictionary of a row group, where it takes -0.0 and 0.0 to be two
+values, and skips the row group for `d = 0.0`. So a leaf in which there is a -0.0 has no dictionary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +28,7 @@ class ParquetBytes:
         self._schema = schema
         self._options = options
         self._floats = _float_leaves(schema)
-        self._without: frozenset[int] = frozenset()
+        self._without = _NOTHING
         self._is_rewritten = False
         self._sink = pa.BufferOutputStream()
         self._footers: list[pq.FileMetaData] = []
@@ -32,11 +36,10 @@ class ParquetBytes:
 
     def write(self, rows: pa.Table) -> None:
         """Each piece becomes row groups of its own."""
-        found = self._leaves_with_nan(rows) - self._without
-        self._without |= found
+        known, self._without = self._without, self._without.union(self._misleading(rows))
         if self._writer is None:
             self._writer = self._opened()
-        elif found:
+        elif self._without != known:
             self._writer = self._rewritten(self._writer)
         self._writer.write_table(rows)
 
@@ -54,34 +57,39 @@ class ParquetBytes:
             self._schema,
             store_schema=False,
             metadata_collector=self._footers,
-            write_statistics=self._with_statistics(),
+            write_statistics=self._all_but(self._without.statistics),
+            use_dictionary=self._all_but(self._without.dictionary),
             **self._options,
         )
 
-    def _with_statistics(self) -> bool | list[str]:
+    def _all_but(self, leaves: frozenset[int]) -> bool | list[str]:
         """pyarrow takes leaves by dotted paths, which a column `a.b` and a field can share."""
-        if not self._without:
+        if not leaves:
             return True
         paths = _leaf_paths(self._schema)
-        hidden = {paths[leaf] for leaf in self._without}
-        return sorted(set(paths) - hidden)
+        return sorted(set(paths) - {paths[leaf] for leaf in leaves})
 
-    def _leaves_with_nan(self, rows: pa.Table) -> frozenset[int]:
-        """By their numbers among all leaves of the file."""
-        found: set[int] = set()
+    def _misleading(self, rows: pa.Table) -> _Leaves:
+        """What would hide values of the rows from readers."""
+        nan: set[int] = set()
+        minus_zero: set[int] = set()
         for first, name in self._floats:
             for chunk in rows.column(name).chunks:
-                leaves = enumerate(_leaf_values(chunk), first)
-                found.update(number for number, values in leaves if _has_nan(values))
-        return frozenset(found)
+                for number, values in enumerate(_leaf_values(chunk), first):
+                    if _has_nan(values):
+                        nan.add(number)
+                    if _has_minus_zero(values):
+                        minus_zero.add(number)
+        return _Leaves(frozenset(nan), frozenset(minus_zero))
 
     def _rewritten(self, writer: pq.ParquetWriter) -> pq.ParquetWriter:
-        """Statistics are chosen when a writer is opened: what this one wrote is written again.
+        """Options are chosen when a writer is opened: what this one wrote is written again.
 
         This happens at most twice for a file, however many leaves have their first NaN late.
         """
         if self._is_rewritten:
-            self._without = frozenset(_numbers_of_floats(self._schema))
+            every = frozenset(_numbers_of_floats(self._schema))
+            self._without = _Leaves(every, every)
         self._is_rewritten = True
         writer.close()
         file = pq.ParquetFile(pa.BufferReader(self._sink.getvalue()))
@@ -95,8 +103,31 @@ class ParquetBytes:
         return pa.table(columns, schema=self._schema)
 
 
+@dataclass(frozen=True)
+class _Leaves:
+    """Those without statistics and those without a dictionary, by their numbers in the file."""
+
+    statistics: frozenset[int] = frozenset()
+    dictionary: frozenset[int] = frozenset()
+
+    def union(self, other: _Leaves) -> _Leaves:
+        return _Leaves(self.statistics | other.statistics, self.dictionary | other.dictionary)
+
+
+_NOTHING = _Leaves()
+
+
 def _has_nan(values: pa.Array) -> bool:
     return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
+
+
+def _has_minus_zero(values: pa.Array) -> bool:
+    """-0.0 is the number whose only bit is its sign: the smallest integer."""
+    if not pa.types.is_floating(values.type):
+        return False
+    bits = values.type.bit_width
+    sign = pa.scalar(-(2 ** (bits - 1)), getattr(pa, f"int{bits}")())
+    return bool(pc.any(pc.equal(values.view(sign.type), sign)).as_py())
 
 
 def _float_leaves(schema: pa.Schema) -> list[tuple[int, int]]:
