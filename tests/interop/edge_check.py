@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from edge_readers import Reader
 from edge_values import ROWS, Filter, edge_table, filters, kept_by_hand
+
+if TYPE_CHECKING:
+    from edge_readers import Reader
 
 
 def queries_of_turn(turn: int) -> list[list[Filter]]:
@@ -33,3 +36,12 @@ def lost_rows(reader: Reader, path: Path, queries: list[list[Filter]]) -> list[s
             found = [f"{each}: {one} is not {other}" for each, one, other in pairs if one != other]
             lost += found or [f"{len(query)} filters together: {ids}"]
     return lost
+
+
+def without_zeros(query: list[Filter]) -> list[Filter]:
+    """For files of Spark's own writer: its reader does not find -0.0 as 0.0 in a dictionary.
+
+    So it is in every Parquet file of Spark's. Files that Lakebed writes by pyarrow do without the
+    dictionary, and Lakebed's reads on Spark do not use it.
+    """
+    return [each for each in query if not ("minus_zero" in each.edge.name and 0.0 in each.values)]

@@ -30,7 +30,7 @@ from lakebed.spark.internals.kept_rows import without_deleted
 from lakebed.spark.listing import Listing
 from lakebed.spark.projection import logical_columns
 from lakebed.spark.types import stored_schema, type_json
-from lakebed.spec.schema import LONG, StructField, StructType
+from lakebed.spec.schema import DOUBLE, FLOAT, LONG, StructField, StructType, walk_types
 
 
 def scan(
@@ -51,7 +51,7 @@ def scan(
     failures.serve(root)
     listing = Listing(jvm, snapshot, root, only)
     stored = stored_schema(snapshot.schema, listing.mode)
-    settings = {**(options or {}), **_reader_options(listing.mode)}
+    settings = {**(options or {}), **_reader_options(snapshot.schema, listing.mode)}
     columns = logical_columns(snapshot.schema, listing.mode)
     vectors = _vector_column(jvm, listing, stored)
     index = DeltaFileIndex(jvm, listing, vectors, is_time_travel=is_time_travel)
@@ -97,9 +97,15 @@ def _bitmaps(listing: Listing) -> Bitmaps:
     return BlockBitmaps() if listing.num_rows_with_vectors > 8 * MOST_FLAT_BYTES else FlatBitmaps()
 
 
-def _reader_options(mode: str) -> dict[str, str]:
+def _reader_options(schema: StructType, mode: str) -> dict[str, str]:
     """Settings of Spark's reader for this relation alone."""
-    return {"spark.sql.parquet.fieldId.read.enabled": "true"} if mode == "id" else {}
+    options = {}
+    if mode == "id":
+        options["spark.sql.parquet.fieldId.read.enabled"] = "true"
+    if any(kind in (FLOAT, DOUBLE) for kind in walk_types(schema)):
+        # In dictionaries -0.0 and 0.0 are two values: row groups with one would be skipped.
+        options["parquet.filter.dictionary.enabled"] = "false"
+    return options
 
 
 # Nullable, because no data file has such a column.
