@@ -15,12 +15,12 @@ from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from lakebed.arrow.parquet_bytes import ParquetBytes
 from lakebed.arrow.relabel import relabel
 from lakebed.errors import ConstraintViolationError, SchemaError
 from lakebed.formats.arrow_types import cast_table, parquet_schema
-from lakebed.formats.footer_stats import NanWatch, collect
+from lakebed.formats.footer_stats import FloatWatch, collect
 from lakebed.spec.actions import Add, Metadata, Protocol
 from lakebed.spec.column_mapping import mapping_mode, nested_ids, physical_name, physical_schema
 from lakebed.spec.column_metadata import identity
@@ -215,10 +215,8 @@ class FileWriter:
     def __init__(self, layout: FileLayout, values: Mapping[str, str | None]) -> None:
         self._layout = layout
         self._values = dict(values)
-        self._sink = pa.BufferOutputStream()
-        self._footers: list[pq.FileMetaData] = []
-        self._writer: pq.ParquetWriter | None = None
-        self._watch = NanWatch(layout.indexed)
+        self._file: ParquetBytes | None = None
+        self._watch = FloatWatch(layout.indexed)
         self._held: list[pa.Table] = []
         self._held_bytes = 0
 
@@ -232,10 +230,9 @@ class FileWriter:
     def finish(self, store: Store, *, data_change: bool = True, folder: str | None = None) -> Add:
         """At least one piece was written, if only one without rows."""
         self._flush()
-        assert self._writer is not None
+        assert self._file is not None
         with _writing():
-            self._writer.close()
-        data = self._sink.getvalue()
+            data, footer = self._file.finish()
         layout = self._layout
         path = "/".join(filter(None, [folder, _new_path(layout, self._values)]))
         store.put(path, memoryview(data))
@@ -245,7 +242,7 @@ class FileWriter:
             size=data.size,
             modification_time=int(time.time() * 1000),
             data_change=data_change,
-            stats=collect(self._footers[0], layout.indexed, layout.properties, data=self._watch),
+            stats=collect(footer, layout.indexed, layout.properties, data=self._watch),
             tags=layout.tags or None,
         )
 
@@ -256,9 +253,9 @@ class FileWriter:
         self._held, self._held_bytes = [], 0
         self._watch.see(rows)
         with _writing():
-            if self._writer is None:
-                self._writer = _parquet_writer(self._layout, rows.schema, self._sink, self._footers)
-            self._writer.write_table(rows)
+            if self._file is None:
+                self._file = ParquetBytes(rows.schema, _parquet_options(self._layout))
+            self._file.write(rows)
 
 
 def rows_by_partition(
@@ -280,20 +277,10 @@ def rows_by_partition(
         yield dict(zip(names, group.values(), strict=True)), stored.take(rows.values)
 
 
-def _parquet_writer(
-    layout: FileLayout,
-    schema: pa.Schema,
-    sink: pa.BufferOutputStream,
-    footers: list[pq.FileMetaData],
-) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        sink,
-        schema,
-        compression=_ARROW_CODECS.get(layout.codec, layout.codec),
-        store_schema=False,
-        metadata_collector=footers,
-        data_page_version=layout.properties.parquet_format_version[:3].replace("2.1", "2.0"),
-    )
+def _parquet_options(layout: FileLayout) -> dict[str, str]:
+    version = layout.properties.parquet_format_version[:3].replace("2.1", "2.0")
+    codec = _ARROW_CODECS.get(layout.codec, layout.codec)
+    return {"compression": codec, "data_page_version": version}
 
 
 @contextmanager

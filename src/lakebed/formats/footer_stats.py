@@ -53,18 +53,18 @@ def collect(
     properties: TableProperties | None = None,
     *,
     tight_bounds: bool = False,
-    data: pa.Table | NanWatch | None = None,
+    data: pa.Table | FloatWatch | None = None,
 ) -> str:
     """The statistics of a Parquet file as JSON, from its footer.
 
     `columns` are the indexed columns (see `spec.stats.indexed_columns`) by their physical names.
     Most writers leave NaN out of a footer's bounds, so that a maximum of floating-point numbers is
-    used only from those that do not, or if `data`, the rows of the file or who saw them all, shows
-    that there is none.
+    used only from those that do not. With `data`, the rows of the file or a watch that saw them
+    all, floating-point columns have the statistics of the rows.
     """
     stats = _FileStats(metadata.num_rows, properties, tight_bounds)
     if isinstance(data, pa.Table):
-        watch = NanWatch(columns)
+        watch = FloatWatch(columns)
         watch.see(data)
         data = watch
     footer = _Footer(metadata, data)
@@ -87,23 +87,52 @@ def collect_table(
     return stats.to_json()
 
 
-class NanWatch:
-    """Sees the rows of a file pass, and knows afterwards which columns had NaN."""
+class FloatWatch:
+    """Sees the rows of a file pass, for the statistics of floating-point columns outside arrays.
+
+    The footer does not have them: it says nothing about columns with NaN.
+    """
 
     def __init__(self, columns: StructType) -> None:
-        self._free = {path for path, column in leaves(columns) if column.data_type in _FLOATING}
+        found = (leaf for leaf in leaves(columns) if leaf[1].data_type in _FLOATING)
+        self._seen: dict[Path, _SeenFloats] = {path: _SeenFloats() for path, _ in found}
 
     def see(self, rows: pa.Table) -> None:
         """`rows` have the columns by their physical names."""
-        self._free = {path for path in self._free if not _has_nan(_values(rows, path))}
+        for path, seen in self._seen.items():
+            seen.see(_values(rows, path), rows.num_rows)
 
-    def is_free(self, path: Path) -> bool:
-        return path in self._free
+    def stats(self, path: Path) -> _ColumnStats | None:
+        """None for columns that are not watched."""
+        seen = self._seen.get(path)
+        return None if seen is None else seen.stats()
 
 
-def _has_nan(values: pa.ChunkedArray | None) -> bool:
-    """Also if nobody knows."""
-    return values is None or bool(pc.any(pc.is_nan(values)).as_py())
+@dataclass
+class _SeenFloats:
+    """NaN, which is the greatest value, makes the maximum unknown."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    null_count: int = 0
+    has_nan: bool = False
+
+    def see(self, values: pa.ChunkedArray | None, num_rows: int) -> None:
+        if values is None:
+            self.null_count += num_rows
+            return
+        self.null_count += values.null_count
+        self.has_nan = self.has_nan or bool(pc.any(pc.is_nan(values)).as_py())
+        bounds = pc.min_max(values)
+        low, high = bounds["min"].as_py(), bounds["max"].as_py()
+        # Arrow passes over NaN, unless there is nothing else.
+        if low is not None and low == low:
+            self.minimum = low if self.minimum is None else min(self.minimum, low)
+            self.maximum = high if self.maximum is None else max(self.maximum, high)
+
+    def stats(self) -> _ColumnStats:
+        maximum = None if self.has_nan else self.maximum
+        return _ColumnStats(self.minimum, maximum, self.null_count)
 
 
 @dataclass(frozen=True)
@@ -170,7 +199,7 @@ _FLOATING = (FLOAT, DOUBLE)
 
 
 class _Footer:
-    def __init__(self, metadata: pq.FileMetaData, watch: NanWatch | None) -> None:
+    def __init__(self, metadata: pq.FileMetaData, watch: FloatWatch | None) -> None:
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
         self._groups = [group for group in groups if group.num_rows]
         self._num_rows = metadata.num_rows
@@ -180,6 +209,9 @@ class _Footer:
         self._columns = dict(_parquet_columns(metadata.schema.to_arrow_schema()))
 
     def column(self, path: Path, column: StructField) -> _ColumnStats:
+        watched = None if self._watch is None else self._watch.stats(path)
+        if watched is not None:
+            return watched
         if any(path[:depth] not in self._columns for depth in range(1, len(path) + 1)):
             return _ColumnStats(null_count=self._num_rows)
         if column.data_type == VARIANT:
@@ -188,9 +220,9 @@ class _Footer:
         index, kind = self._columns.get(path, (None, None))
         if index is None or kind is None:
             return _ColumnStats()
-        return self._leaf(index, kind, path, column.data_type)
+        return self._leaf(index, kind, column.data_type)
 
-    def _leaf(self, index: int, kind: pa.DataType, path: Path, data_type: DataType) -> _ColumnStats:
+    def _leaf(self, index: int, kind: pa.DataType, data_type: DataType) -> _ColumnStats:
         chunks = [_Chunk(group.num_rows, group.column(index)) for group in self._groups]
         counts = [chunk.null_count for chunk in chunks]
         total = None if None in counts else sum(count for count in counts if count is not None)
@@ -201,12 +233,9 @@ class _Footer:
             return _ColumnStats(null_count=total)
         low = _merged([read(chunk.stats.min_raw) for chunk in used], min)
         high = _merged([read(chunk.stats.max_raw) for chunk in used], max)
-        if pa.types.is_floating(kind) and not (self._bounds_nan or self._is_free_of_nan(path)):
+        if pa.types.is_floating(kind) and not self._bounds_nan:
             high = None
         return _ColumnStats(_lower_text(low), _upper_text(high), total)
-
-    def _is_free_of_nan(self, path: Path) -> bool:
-        return self._watch is not None and self._watch.is_free(path)
 
 
 class _Chunk:

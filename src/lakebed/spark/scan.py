@@ -20,7 +20,7 @@ from lakebed.spark.listing import Listing
 from lakebed.spark.projection import logical_columns
 from lakebed.spark.table_files import TableFiles
 from lakebed.spark.types import type_json
-from lakebed.spec.schema import StructType
+from lakebed.spec.schema import DOUBLE, FLOAT, StructType, walk_types
 
 
 def scan(
@@ -49,11 +49,17 @@ def scan(
         files.to_java(),
         type_json(files.stored()),
         type_json(StructType(tuple(listing.partitioning.fields))),
-        {**(options or {}), **_reader_options(listing.mode)},
+        {**(options or {}), **_reader_options(snapshot.schema, listing.mode)},
     )
     return frame if columns is None else frame.select(*columns)
 
 
-def _reader_options(mode: str) -> dict[str, str]:
+def _reader_options(schema: StructType, mode: str) -> dict[str, str]:
     """Settings of Spark's reader for this relation alone."""
-    return {"spark.sql.parquet.fieldId.read.enabled": "true"} if mode == "id" else {}
+    options = {}
+    if mode == "id":
+        options["spark.sql.parquet.fieldId.read.enabled"] = "true"
+    if any(kind in (FLOAT, DOUBLE) for kind in walk_types(schema)):
+        # In dictionaries -0.0 and 0.0 are two values: row groups with one would be skipped.
+        options["parquet.filter.dictionary.enabled"] = "false"
+    return options
