@@ -216,7 +216,7 @@ def test_identity_values_are_given_only_where_the_column_allows_it(
     create(tmp_path / "default", identity(1, 1, explicit=True))
     save(spark.sql("SELECT 50L key, 1L v"), tmp_path / "default")
     save(spark.sql("SELECT 2L v").repartition(1), tmp_path / "default")
-    assert other_reader(tmp_path / "default")["key"].to_pylist() == [50, 51]
+    assert sorted(other_reader(tmp_path / "default")["key"].to_pylist()) == [1, 50]
 
 
 def test_texts_of_limited_length_are_padded_cut_or_refused(
