@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lakebed.errors import LogCorruptedError, StorageUrlError
 from lakebed.spec.paths import (
-    absolute_reference,
     AbsolutePath,
+    absolute_reference,
     canonical_path,
     data_file_name,
     data_file_path,
