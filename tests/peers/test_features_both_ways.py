@@ -2,8 +2,8 @@
 
 Both directions run side by side: Lakebed begins one table and delta-spark its twin, then each
 changes the other's. After each turn both engines and a neutral reader have to read the same rows of
-each table, and the twins have the same schema, protocol and properties in their logs. At the end both
-engines give the same details of a table, and the same answers to the queries of its feature.
+each table, and the twins have the same schema, protocol and properties in their logs. At the end
+both engines give the same details of a table, and the same answers to the queries of its feature.
 """
 
 from __future__ import annotations
