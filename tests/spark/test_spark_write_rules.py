@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from written_tables import create, load, other_reader, save
 
 import lakebed
-from lakebed.errors import ConstraintViolationError, SchemaMismatchError
+from lakebed.errors import ConstraintViolationError, SchemaError, SchemaMismatchError
 from lakebed.spec.column_metadata import with_invariant
 from lakebed.spec.schema import (
     DATE,
@@ -205,6 +205,12 @@ def test_writers_at_the_same_time_never_give_out_the_same_identity_value(
         list(pool.map(lambda frame: save(frame, tmp_path), jobs))
     keys = other_reader(tmp_path)["key"].to_pylist()
     assert sorted(keys) == list(range(1, 21))
+
+
+def test_a_table_is_not_partitioned_by_an_identity_column(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="'key' cannot be a partition column"):
+        create(tmp_path, identity(1, 1), ["key"])
+    assert not (tmp_path / "_delta_log").exists()
 
 
 def test_identity_values_are_given_only_where_the_column_allows_it(

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from lakebed.errors import SchemaError
 from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import physical_name
 from lakebed.spec.column_metadata import identity, with_identity
@@ -43,8 +44,14 @@ def _moved(field: StructField, stats: Sequence[dict[str, Any]]) -> StructField:
     bounds, name = MAX_VALUES if marks.step > 0 else MIN_VALUES, physical_name(field)
     moved = marks
     for each in stats:
-        # A file that lacks the bound would leave the mark behind, and its values come twice: only
-        # one without any value may lack it.
-        if each[NUM_RECORDS] != each[NULL_COUNT].get(name, 0):
-            moved = moved.advanced_to(each[bounds][name])
+        if each[NUM_RECORDS] == each[NULL_COUNT].get(name, 0):
+            continue
+        if name not in each[bounds]:
+            # The mark would stay behind, and the same values be given out again.
+            raise SchemaError(
+                f"the values of the identity column {field.name!r} cannot be followed, because the "
+                "table is partitioned by it",
+                hint="write the table with another partitioning",
+            )
+        moved = moved.advanced_to(each[bounds][name])
     return field if moved == marks else with_identity(field, moved)
