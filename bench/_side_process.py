@@ -16,12 +16,12 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
-_DELTA_SPARK = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
+
+import peer_process
 
 
 class Side(ABC):
@@ -94,7 +94,7 @@ class DeltaSpark(OnSpark):
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.appName("bench")
-        for key, value in {**self._settings, **_DELTA_SPARK}.items():
+        for key, value in {**self._settings, **peer_process.DELTA_SPARK_SETTINGS}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
 
@@ -115,21 +115,15 @@ class Deltalake(Side):
 
 
 def serve(sides: Mapping[str, type[Side]]) -> None:
-    """Does what it is asked for until nobody asks any more."""
-    # Java and its libraries print what they like: only answers go where answers are read.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    """Does what it is asked for until the other end closes."""
+    answers = peer_process.answer_stream()
     side = sides[sys.argv[1]](json.loads(sys.argv[2]))
-    _answer(answers, side.about())
-    for line in sys.stdin:
-        request = json.loads(line)
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         work = getattr(side, request.pop("do"))
         start = time.perf_counter()
         work(**request)
-        _answer(answers, {"seconds": time.perf_counter() - start})
+        return {"seconds": time.perf_counter() - start}
+
+    peer_process.serve(answers, side.about(), answer)
     side.close()
-
-
-def _answer(answers: TextIO, content: Mapping[str, Any]) -> None:
-    answers.write(json.dumps(content) + "\n")
-    answers.flush()

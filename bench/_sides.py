@@ -3,8 +3,8 @@
 `bench/dml.py` and `bench/services.py` compare Lakebed with delta-spark and with `deltalake` so.
 What runs in the processes is built on `bench/_side_process.py`.
 
-The JAR of delta-spark comes from Maven Central through Spark. It is for one version of Spark, and
-not for the newest: both sides run in an environment of that version, made when it is missing.
+The JAR of delta-spark is for one version of Spark, and not for the newest: both sides run in an
+environment of that version, made when it is missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,8 +24,16 @@ import duckdb
 import duckdb_extension_delta  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parent.parent
-SPARK, DELTA_SPARK = "4.2", "4.4.0"
-"""The newest release of delta-spark with a JAR, and the newest Spark that it has one for."""
+sys.path.append(str(ROOT / "tools"))
+
+from peer_process import (  # noqa: E402
+    DELTA_SPARK,
+    SPARK,
+    PeerError,
+    PeerProcess,
+    delta_spark_package,
+)
+
 LAKEBED, THEIRS, OTHER = "lakebed", "delta-spark", "deltalake"
 SIDES = [LAKEBED, THEIRS, OTHER]
 
@@ -69,30 +76,16 @@ def settings_of(options: argparse.Namespace) -> dict[str, str]:
 # --- processes -----------------------------------------------------------------------------------
 
 
-class SideError(Exception):
-    """A process ended before it answered."""
-
-
-class Side:
+class Side(PeerProcess):
     """A process that works on tables when it is asked to."""
 
     def __init__(
         self, name: str, python: Path, program: str, settings: dict[str, str], folder: Path
     ) -> None:
-        self.name = name
         self.folder = folder / name
         self.folder.mkdir()
-        self._errors = (self.folder / "errors").open("wb")
-        self._process = subprocess.Popen(
-            [str(python), str(ROOT / "bench" / program), name, json.dumps(settings)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            # Spark starts its workers with the first python3 of the PATH, unless told otherwise.
-            env={**os.environ, "PYSPARK_PYTHON": str(python)},
-            text=True,
-        )
-        self.about = self._answer()
+        command = [str(python), str(ROOT / "bench" / program), name, json.dumps(settings)]
+        super().__init__(name, command, self.folder / "errors")
 
     def run(self, work: str, table: Path, **more: Any) -> tuple[float, float]:
         """How long it took, and how much time of processors."""
@@ -109,12 +102,6 @@ class Side:
         shutil.copytree(table, path, copy_function=_link)
         yield path
         shutil.rmtree(path)
-
-    def ask(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
 
     def peaks(self) -> dict[str, int]:
         """The most memory of each of its processes, in bytes, where the system tells."""
@@ -134,15 +121,6 @@ class Side:
             if switch.exists():
                 switch.write_text("5")
 
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        self._errors.close()
-
     def _processor_time(self) -> float:
         """Of its processes so far, in seconds: what a busy machine distorts less. 0 if unknown."""
         ticks = 0
@@ -154,23 +132,13 @@ class Side:
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            self.close()
-            said = (self.folder / "errors").read_text(errors="replace").strip()
-            raise SideError(f"{self.name} ended early; at last it said:\n{said[-3000:]}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
 
 def started(
     program: str, options: argparse.Namespace, folder: Path, stack: contextlib.ExitStack
 ) -> list[Side]:
     """The sides that are asked for; delta-spark only if its JAR can be had."""
     python = _python(options.spark)
-    package = f"io.delta:delta-spark_{options.spark}_2.13:{options.delta_spark}"
+    package = delta_spark_package(options.spark, options.delta_spark)
     sides = []
     for name in options.sides:
         settings = settings_of(options)
@@ -178,7 +146,7 @@ def started(
             settings["spark.jars.packages"] = package
         try:
             side = Side(name, python, program, settings, folder)
-        except SideError as error:
+        except PeerError as error:
             if name != THEIRS:
                 raise
             print(f"{error}\n{name} is skipped: it did not start with {package}", flush=True)
@@ -210,7 +178,6 @@ def show_sides(what: str, sides: Sequence[Side], options: argparse.Namespace) ->
 
 def _python(spark: str) -> Path:
     """That of an environment with this Spark."""
-    sys.path.insert(0, str(ROOT / "tools"))
     from environment import DEV, Environment
 
     environment = Environment(ROOT, spark)

@@ -35,11 +35,13 @@ STATIC = (
 )
 
 _WITH_SPARK = ("tests/spark", "tests/golden", "tests/docs")
+PEERS = "tests/peers"
+"""Compares with delta-spark, whose JAR has to be downloaded: only `./run test --peers` runs it."""
 # Two halves for two processors, of about the same length: the first has the tests of row changes.
 # Each has at most one Spark session, and a cache of its own: two runs of pytest that share one
 # overwrite each other's notes.
 SUITES = (
-    Check("tests", ("-m", "pytest", *(f"--ignore={folder}" for folder in _WITH_SPARK))),
+    Check("tests", ("-m", "pytest", *(f"--ignore={folder}" for folder in (*_WITH_SPARK, PEERS)))),
     Check("tests on Spark", ("-m", "pytest", "-o", "cache_dir=.pytest_cache/spark", *_WITH_SPARK)),
 )
 

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from checks import STATIC, pytest, report, run_checks, run_suites
+from checks import PEERS, STATIC, pytest, report, run_checks, run_suites
 from environment import DEMO, DEV, Environment
+from peer_process import SPARK as SPARK_OF_PEERS
 from requirements import RequirementError, require_java, require_venv
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +23,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test              set up .venv and run every check and test
   ./run test PATH...      only pytest, with these arguments
   ./run test --spark 4.1  the tests of Spark, or others, on another Spark: 4.0, 4.1, 4.2, 4.3
+  ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
   ./run check             only the static checks: format, lint, types, layers
   ./run tidy              repair formatting and what else ruff can repair
   ./run bench             Lakebed beside its peers, in minutes; --full is longer and larger
@@ -49,6 +51,8 @@ def demo(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
+    if arguments and arguments[0] == "--peers":
+        return _test_peers(arguments[1:])
     spark, rest = _choice_of_spark(arguments)
     if spark is not None:
         _require_java()
@@ -119,6 +123,14 @@ def _choice_of_spark(arguments: list[str]) -> tuple[str | None, list[str]]:
             f"usage: ./run test --spark {{{','.join(SPARKS)}}} [PYTEST ARGUMENTS]"
         )
     return version, rest
+
+
+def _test_peers(arguments: list[str]) -> int:
+    """All of `tests/peers`, unless the arguments name a part of it."""
+    _require_java()
+    named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
+    suite = pytest(arguments if named else [PEERS, *arguments])
+    return report(run_checks(_environment(DEV, SPARK_OF_PEERS), (suite,)))
 
 
 def _require_java(otherwise: str = "") -> None:

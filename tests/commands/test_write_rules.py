@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -276,11 +277,26 @@ def test_identity_values_cannot_be_given_unless_the_column_allows_it(path: Path)
     refused(path, {"id": [7], "x": [1]}, SchemaMismatchError, "GENERATED ALWAYS")
 
 
-def test_given_identity_values_are_not_given_out_again(path: Path) -> None:
+def test_given_identity_values_leave_the_mark_alone(path: Path) -> None:
     _identity(path, explicit=True, step=2)
     lakebed.write(path, {"id": [8, 4], "x": [1, 1]})
+    assert "metaData" not in (path / "_delta_log" / log_files(path)[1]).read_text()
     lakebed.write(path, {"x": [1]})
-    assert sorted(lakebed.open(path).to_arrow()["id"].to_pylist()) == [4, 8, 11]
+    lakebed.write(path, {"id": [1000], "x": [1]})
+    lakebed.write(path, {"x": [1]})
+    assert sorted(lakebed.open(path).to_arrow()["id"].to_pylist()) == [1, 3, 4, 8, 1000]
+
+
+def test_a_commit_that_only_moves_marks_says_so_to_delta_spark(path: Path) -> None:
+    tag = {"delta.identity.schemaUpdate": "true"}
+    _identity(path, explicit=True)
+    for data, expected in (({"x": [1]}, tag), ({"id": [9], "x": [1]}, None)):
+        lakebed.write(path, data)
+        last = (path / "_delta_log" / log_files(path)[-1]).read_text().splitlines()
+        assert json.loads(last[0])["commitInfo"].get("tags") == expected
+    lakebed.write(path, {"x": [1], "y": [2]}, merge_schema=True)
+    last = (path / "_delta_log" / log_files(path)[-1]).read_text().splitlines()
+    assert "tags" not in json.loads(last[0])["commitInfo"]
 
 
 def test_a_write_without_rows_leaves_the_identity_mark_and_the_metadata_alone(path: Path) -> None:

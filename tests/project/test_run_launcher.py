@@ -231,7 +231,11 @@ def test_when_pip_fails_it_says_what_pip_needs_and_keeps_the_environment(
 # --- tests -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [(), ("--spark", "4.1")], ids=["all", "another Spark"])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--spark", "4.1"), ("--peers",)],
+    ids=["all", "another Spark", "peers"],
+)
 def test_without_java_the_tests_fail_with_advice_instead_of_being_skipped(
     machine: Machine, arguments: tuple[str, ...]
 ) -> None:
@@ -269,6 +273,23 @@ def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
     assert not (ready_machine.root / ".venv").exists()
 
 
+def test_the_peers_are_tested_on_the_spark_that_delta_spark_is_for(
+    ready_machine: Machine,
+) -> None:
+    ready_machine.offer("pyspark", "4.1.2", "4.2.0", "4.2.1", "4.3.0")
+    (ready_machine.root / "tests" / "peers").mkdir(parents=True)
+    runs = [
+        ready_machine.run("test", "--peers"),
+        ready_machine.run("test", "--peers", "-k", "merge"),
+        ready_machine.run("test", "--peers", "tests/peers::one"),
+    ]
+    assert [done.returncode for done in runs] == [0, 0, 0], runs[0].stderr
+    assert "pytest ['tests/peers'] Spark 4.2.1" in runs[0].stdout
+    assert "pytest ['tests/peers', '-k', 'merge'] Spark 4.2.1" in runs[1].stdout
+    assert "pytest ['tests/peers::one'] Spark 4.2.1" in runs[2].stdout
+    assert ready_machine.installs == 1
+
+
 @pytest.mark.parametrize(
     ("culprit", "failed"),
     [
@@ -296,7 +317,8 @@ def test_every_check_and_both_halves_of_the_tests_run_and_can_fail(
 def test_every_folder_of_tests_is_in_one_half_of_the_tests() -> None:
     first, second = checks.SUITES
     left_out = {argument.partition("=")[2] for argument in first.arguments if "=" in argument}
-    assert left_out == {argument for argument in second.arguments if (ROOT / argument).is_dir()}
+    second_half = {argument for argument in second.arguments if (ROOT / argument).is_dir()}
+    assert left_out == {*second_half, checks.PEERS}
 
 
 def test_the_continuous_integration_calls_the_same_command() -> None:

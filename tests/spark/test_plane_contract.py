@@ -293,6 +293,21 @@ def test_rows_that_break_a_rule_are_refused_and_nothing_is_written(
     assert lakebed.open(tmp_path).version == 1
 
 
+def test_given_identity_values_leave_the_mark_alone(spark: SparkSession, tmp_path: Path) -> None:
+    marks = {
+        "delta.identity.start": 1,
+        "delta.identity.step": 1,
+        "delta.identity.allowExplicitInsert": True,
+    }
+    fields = (StructField("id", LONG), StructField("key", LONG, metadata=marks))
+    create(tmp_path, StructType(fields))
+    save(spark.sql("SELECT 1L id, 1000L key"), tmp_path)
+    assert "delta.identity.highWaterMark" not in lakebed.open(tmp_path).schema.field("key").metadata
+    save(spark.range(2, 3, 1, 1), tmp_path)
+    assert sorted(lakebed.open(tmp_path).to_arrow()["key"].to_pylist()) == [1, 1000]
+    assert lakebed.open(tmp_path).schema.field("key").metadata["delta.identity.highWaterMark"] == 1
+
+
 def test_generated_default_and_identity_columns_are_filled(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lakebed.errors import LogCorruptedError, StorageUrlError
 from lakebed.spec.paths import (
     AbsolutePath,
+    absolute_reference,
     canonical_path,
     data_file_name,
     data_file_path,
@@ -181,3 +182,23 @@ def test_new_files_go_to_the_directory_of_their_partition_or_to_a_random_prefix(
     assert re.fullmatch(
         r"[A-Za-z0-9]{3}/f", data_file_path("f", {"a": "1"}, random_prefix_length=3)
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "root", "expected"),
+    [
+        ("file:///a%20b/part-0.parquet", "file:///t", "file:/a%20b/part-0.parquet"),
+        ("file:/a%20b/part-0.parquet", "file:///t", "file:/a%20b/part-0.parquet"),
+        ("/a%20b/part-0.parquet", "file:///t", "file:/a%20b/part-0.parquet"),
+        ("file:///%C3%BC%20%2541/p=a%2525", "file:///t", "file:/ü%20%2541/p=a%2525"),
+        ("s3://bucket/%C3%BC%20x", "s3://bucket/t", "s3://bucket/%C3%BC%20x"),
+        ("abfss://c@a.host/t/x", "file:///t", "abfss://c@a.host/t/x"),
+        ("/t/x", "s3a://bucket/t", "s3a://bucket/t/x"),
+        ("file:///x", "s3://bucket/t", "file:/x"),
+    ],
+)
+def test_absolute_references_are_spelled_as_hadoop_does(
+    text: str, root: str, expected: str
+) -> None:
+    assert absolute_reference(text, root) == expected
+    assert absolute_reference(expected, root) == expected

@@ -88,24 +88,18 @@ def _fill(
 def _fill_identity(
     table: pa.Table, field: StructField, marks: Identity, given: bool
 ) -> tuple[pa.Table, StructField]:
+    """Values that users give leave the mark alone, as in delta-spark."""
     if not given:
         values = marks.take(table.num_rows)
         table = _replace(table, field, pa.array(values, to_arrow_type(field.data_type)))
         moved = marks.advanced_to(values[-1]) if len(values) else marks
-    elif marks.allow_explicit_insert:
-        moved = _after_explicit(table.column(field.name), marks)
-    else:
+        return table, field if moved == marks else with_identity(field, moved)
+    if not marks.allow_explicit_insert:
         raise SchemaMismatchError(
             f"column {field.name!r} is GENERATED ALWAYS AS IDENTITY: its values cannot be given",
             hint=f"leave {field.name!r} out of the data",
         )
-    return table, field if moved == marks else with_identity(field, moved)
-
-
-def _after_explicit(column: pa.ChunkedArray, marks: Identity) -> Identity:
-    """Given values move the mark too, so that no value that comes later equals one of them."""
-    far = (pc.max(column) if marks.step > 0 else pc.min(column)).as_py()
-    return marks if far is None else marks.advanced_to(far)
+    return table, field
 
 
 def _generate(table: pa.Table, field: StructField, schema: StructType, given: bool) -> pa.Table:

@@ -28,7 +28,7 @@ from lakebed.spec.deletion_vectors import (
     relative_path,
     stored_vector,
 )
-from lakebed.spec.paths import canonical_path, data_file_path, encode_path, is_absolute
+from lakebed.spec.paths import absolute_reference, data_file_path, encode_path, is_absolute
 from lakebed.storage.copying import copy_object
 from lakebed.storage.store import Store
 
@@ -85,13 +85,18 @@ def copy_all(copies: dict[str, _Place], target: Store) -> None:
 
 
 def _absolute(add: Add, root: str) -> Add:
-    vector = add.deletion_vector
-    if vector is not None and check(vector).storage_type == RELATIVE:
-        vector = replace(
-            vector, storage_type=ABSOLUTE, path_or_inline_dv=f"{root}/{log_path(vector)}"
-        )
-    path = canonical_path(add.path, root) if is_absolute(add.path) else f"{root}/{add.path}"
-    return replace(add, path=path, deletion_vector=vector)
+    vector, reference = add.deletion_vector, None
+    if vector is not None:
+        reference = log_path(check(vector))
+    if vector is not None and reference is not None:
+        vector = replace(vector, storage_type=ABSOLUTE, path_or_inline_dv=_outside(reference, root))
+    return replace(add, path=_outside(add.path, root), deletion_vector=vector)
+
+
+def _outside(reference: str, root: str) -> str:
+    """The reference as another table than the one at `root` needs it."""
+    whole = reference if is_absolute(reference) else f"{root}/{reference}"
+    return absolute_reference(whole, root)
 
 
 class _Places:

@@ -42,6 +42,7 @@ from lakebed.commands.write_target import Target, evolved_table
 from lakebed.errors import MultipleMatchesError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
+from lakebed.formats.identity_marks import drawn_columns
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.command_reads import CommandReads
@@ -50,7 +51,6 @@ from lakebed.spark.generated import default_value, with_generated
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.positions import FILE, POSITION, Positions
 from lakebed.spark.projection import is_same_type, quote
-from lakebed.spark.rows import draws_identity
 from lakebed.spark.types import incoming_schema
 from lakebed.spec.column_metadata import collations, identity
 from lakebed.spec.schema import StructField, StructType
@@ -369,7 +369,7 @@ class _Merge:
             # Only an unconditional delete may meet a row twice; the feed has it once.
             gone = gone.dropDuplicates([FILE, POSITION])
         frames = [gone.select(*before, kind.alias(CHANGE_TYPE))]
-        complete = [rows for rows in inserts if not draws_identity(rows.given, self._schema)]
+        complete = [rows for rows in inserts if not drawn_columns(rows.given, self._schema)]
         for rows in [*self._updates(changed, ()), *complete]:
             name = "update_postimage" if rows.updated else "insert"
             full = with_generated(rows.frame, self._schema, rows.given.__contains__)

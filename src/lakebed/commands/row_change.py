@@ -21,6 +21,7 @@ from lakebed.commands.row_target import RowTarget
 from lakebed.commands.write_target import Target
 from lakebed.errors import JobFailedError
 from lakebed.formats.deletion_vectors import RowIndexSet
+from lakebed.formats.identity_marks import drawn_columns, moved_marks
 from lakebed.log.made import made_snapshot, mapped_field
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.command_reads import CommandReads
@@ -29,7 +30,7 @@ from lakebed.spark.functions import functions_of
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.positions import Positions
 from lakebed.spark.projection import quote
-from lakebed.spark.rows import conform, draws_identity, prepare_frame
+from lakebed.spark.rows import conform, prepare_frame
 from lakebed.spec.actions import Action, Add, AddCdc, Remove
 from lakebed.spec.features import is_supported
 from lakebed.spec.properties import TableProperties
@@ -165,8 +166,11 @@ class RowChange:
         """
         carried = found.scan.row_columns
         frames, drawing = [], []
+        columns: set[str] = set()
         for rows in found.new:
-            if not rows.updated and draws_identity(rows.given, layout.schema):
+            drawn_here = () if rows.updated else drawn_columns(rows.given, layout.schema)
+            columns.update(drawn_here)
+            if drawn_here:
                 drawing.append(rows)
             else:
                 frames.append(self._prepared(rows, layout, carried))
@@ -186,7 +190,8 @@ class RowChange:
             new = FrameRows(source, plane, store).write(replace(layout, schema=schema))
             drawn += new.adds
             schema, count = new.schema, count + new.num_rows
-        return Written([*adds, *drawn], schema, count), drawn
+        # As in delta-spark the other rows of a command that draws values move the mark too.
+        return Written([*adds, *drawn], moved_marks(schema, columns, adds), count), drawn
 
     def _prepared(self, rows: NewRows, layout: FileLayout, carried: Sequence[str]) -> DataFrame:
         frame = rows.frame

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 import pyarrow as pa
@@ -13,27 +13,25 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.table_rows import TableRows
 from lakebed.arrow.write import FileLayout, Written
+from lakebed.formats.identity_marks import drawn_columns, moved_marks
 from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.plane import FileSettings, Plane
 from lakebed.spark.projection import quote
-from lakebed.spark.rows import draws_identity, prepare_frame
+from lakebed.spark.rows import prepare_frame
 from lakebed.spark.types import incoming_schema
 from lakebed.spec.actions import Add
-from lakebed.spec.column_mapping import physical_name
-from lakebed.spec.column_metadata import identity, with_identity
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import (
     VARIANT,
     VOID,
     DataType,
-    StructField,
     StructType,
     UserDefinedType,
     walk,
     walk_types,
 )
-from lakebed.spec.stats import MAX_VALUES, MIN_VALUES, NUM_RECORDS
+from lakebed.spec.stats import NUM_RECORDS
 from lakebed.storage.store import Store
 from lakebed.transaction import Transaction
 
@@ -77,13 +75,13 @@ class FrameRows:
             settings = self._settings(layout)
             rows = TableRows(self.store, local, settings.max_rows_per_file)
             return self._finished(rows.write(layout.with_codec(settings.compression)), layout)
-        drawn = draws_identity(self.schema, layout.schema)
+        drawn = drawn_columns(self.schema, layout.schema)
         numbering = self.plane.num_partitions(self.frame, layout) if drawn else None
         rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
         if not drawn:
             rows = self._balanced(rows, layout)
         settings = replace(self._settings(layout), fixed_partitions=numbering is not None)
-        return self._written(self.plane.write_files(rows, layout, settings), layout)
+        return self._written(self.plane.write_files(rows, layout, settings), layout, drawn)
 
     def _settings(self, layout: FileLayout, folder: str | None = None) -> FileSettings:
         """The write decides on the codec, else the table, else the session."""
@@ -112,29 +110,15 @@ class FrameRows:
         f = functions_of(self.frame)
         return rows.hint("rebalance", *[f.col(quote(name)) for name in layout.partition_columns])
 
-    def _written(self, adds: Sequence[Add], layout: FileLayout) -> Written:
-        stats = [orjson.loads(add.stats or "{}") for add in adds]
-        count = sum(each[NUM_RECORDS] for each in stats)
-        fields = tuple(_advanced(each, stats) for each in layout.schema.fields)
-        return self._finished(Written(list(adds), StructType(fields), count), layout)
+    def _written(self, adds: Sequence[Add], layout: FileLayout, drawn: Sequence[str]) -> Written:
+        count = sum(orjson.loads(add.stats or "{}")[NUM_RECORDS] for add in adds)
+        schema = moved_marks(layout.schema, drawn, adds)
+        return self._finished(Written(list(adds), schema, count), layout)
 
     def _finished(self, written: Written, layout: FileLayout) -> Written:
         if self.collect_stats or layout.needs_statistics:
             return written
         return replace(written, adds=[_counted(add) for add in written.adds])
-
-
-def _advanced(field: StructField, stats: Iterable[dict[str, Any]]) -> StructField:
-    """An identity column after its values were written."""
-    marks = identity(field)
-    if marks is None:
-        return field
-    bounds, name = MAX_VALUES if marks.step > 0 else MIN_VALUES, physical_name(field)
-    moved = marks
-    for each in stats:
-        if name in each.get(bounds, {}):
-            moved = moved.advanced_to(each[bounds][name])
-    return field if moved == marks else with_identity(field, moved)
 
 
 def _counted(add: Add) -> Add:

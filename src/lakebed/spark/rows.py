@@ -81,11 +81,6 @@ def conform(
     return frame.select(*columns, *[f.col(quote(name)) for name in carried])
 
 
-def draws_identity(given: StructType, schema: StructType) -> bool:
-    """Whether the table gives out values for an identity column."""
-    return any(identity(field) is not None and field.name not in given for field in schema)
-
-
 class _Preparation:
     def __init__(
         self,

@@ -107,6 +107,20 @@ def canonical_path(text: str, root: str) -> str:
     return f"{scheme}://{rest}"
 
 
+def absolute_reference(text: str, root: str) -> str:
+    """The text that the log holds for an absolute path, letter by letter that of delta-spark.
+
+    Hadoop writes a local file as `file:/a`, with letters beyond ASCII as they are. delta-spark
+    looks for deleted rows by this text, and finds no file that the log spells in another way.
+    URLs of object stores stay as they are.
+    """
+    canonical = canonical_path(text, root)
+    scheme, authority, path = split_absolute(canonical)
+    if scheme != "file" or authority:
+        return canonical
+    return f"file:{encode_path(path)}"
+
+
 # --- directories and names of new files ---------------------------------------------------------
 
 

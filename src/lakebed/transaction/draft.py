@@ -25,6 +25,7 @@ from lakebed.spec.actions import (
 from lakebed.storage.store import Store
 from lakebed.transaction import in_commit_timestamps, row_tracking
 from lakebed.transaction.commit_info import commit_info
+from lakebed.transaction.metadata_changes import moves_identity_marks_only
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.row_marks import Sealed
 from lakebed.transaction.validation import Target
@@ -39,6 +40,10 @@ _ORDER: Mapping[type, int] = {
     Add: 4,
     AddCdc: 4,
 }
+
+
+_IDENTITY_TAG = "delta.identity.schemaUpdate"
+"""Lets delta-spark's commits that draw no identity values live with this change of metadata."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def make_draft(
     if target.properties.enable_in_commit_timestamps:
         stamp = in_commit_timestamps.timestamp(now, base)
         actions = [_with_enablement(action, base, stamp) for action in actions]
-    tags = _tags(proposal, target)
+    tags = _tags(proposal, base, target)
     info = commit_info(proposal, now=now, tags=tags, in_commit_timestamp=stamp)
     final = (info, *sorted(actions, key=lambda action: _ORDER[type(action)]))
     data = commit.encode(final, commit_path(version))
@@ -92,14 +97,15 @@ def _with_enablement(action: Action, base: Snapshot | None, stamp: int) -> Actio
     return action
 
 
-def _tags(proposal: Proposal, target: Target) -> Mapping[str, str]:
-    """With row tracking, whether rows kept their ids; who rewrites rows knows best."""
-    tags = proposal.operation.tags
-    if not target.properties.enable_row_tracking or row_tracking.PRESERVED_TAG in tags:
-        return tags
-    # Marks alone leave the other rows with their ids; with new files they may be new versions.
-    rewrites = bool(proposal.removes) or bool(proposal.marks and proposal.adds)
-    return {**tags, row_tracking.PRESERVED_TAG: "false" if rewrites else "true"}
+def _tags(proposal: Proposal, base: Snapshot | None, target: Target) -> Mapping[str, str]:
+    tags = {**proposal.operation.tags}
+    if base is not None and moves_identity_marks_only(base.metadata, target.metadata):
+        tags[_IDENTITY_TAG] = "true"
+    if target.properties.enable_row_tracking and row_tracking.PRESERVED_TAG not in tags:
+        # Marks alone leave the other rows with their ids; with new files they may be new versions.
+        rewrites = bool(proposal.removes) or bool(proposal.marks and proposal.adds)
+        tags[row_tracking.PRESERVED_TAG] = "false" if rewrites else "true"
+    return tags
 
 
 def _snapshot(

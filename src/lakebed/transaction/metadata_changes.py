@@ -26,6 +26,18 @@ def is_harmless(old: Metadata, new: Metadata, protocol: Protocol) -> bool:
     return _harmless_properties(old, new, protocol) and _harmless_schema(old, new)
 
 
+def moves_identity_marks_only(old: Metadata, new: Metadata) -> bool:
+    """Whether the change is nothing but values that identity columns have given out."""
+    if old == new or replace(new, schema_string=old.schema_string) != old:
+        return False
+    before, after = parse_schema(old.schema_string), parse_schema(new.schema_string)
+    if before.names != after.names or before == after:
+        return False
+    ignored = {IDENTITY_HIGH_WATER_MARK}
+    pairs = zip(before.fields, after.fields, strict=True)
+    return all(_without(one, ignored) == _without(other, ignored) for one, other in pairs)
+
+
 # What a property may change to while a commit is under way: (before, after, whole change) -> bool.
 _Check = Callable[[str | None, str, "_Change"], bool]
 

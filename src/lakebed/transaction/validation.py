@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from lakebed.errors import AppendOnlyError, InvalidCommitError
+from lakebed.errors import AppendOnlyError, InvalidCommitError, SchemaError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import (
     NAMES,
@@ -30,6 +30,7 @@ from lakebed.spec.actions import (
     Txn,
 )
 from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.column_metadata import identity
 from lakebed.spec.features import check_writable, missing_features, supported_features
 from lakebed.spec.iceberg_compat import (
     IcebergCompat,
@@ -38,7 +39,7 @@ from lakebed.spec.iceberg_compat import (
     publishes,
 )
 from lakebed.spec.properties import TableProperties
-from lakebed.spec.schema import parse_schema
+from lakebed.spec.schema import StructField, parse_schema
 from lakebed.spec.schema_validation import validate
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.reads import paths_of
@@ -131,8 +132,9 @@ def _check_change(proposal: Proposal, base: Snapshot | None, target: Target) -> 
     if proposal.metadata is not None:
         schema = parse_schema(target.metadata.schema_string)
         validate(schema)
+        known = () if base is None else base.metadata.partition_columns
         for name in target.metadata.partition_columns:
-            schema.field(name)
+            _check_partition_column(schema.field(name), is_new=name not in known)
     check_writable(target.protocol, target.metadata, handles=proposal.handles)
     missing = missing_features(target.protocol, target.metadata)
     if missing:
@@ -148,6 +150,15 @@ def _check_change(proposal: Proposal, base: Snapshot | None, target: Target) -> 
         raise InvalidCommitError(
             f"the new protocol would drop {_listed(dropped)}",
             hint="a protocol can only gain features; dropping one is an operation of its own",
+        )
+
+
+def _check_partition_column(column: StructField, *, is_new: bool) -> None:
+    """A mark follows the statistics of files, which have none for partition columns."""
+    if is_new and identity(column) is not None:
+        raise SchemaError(
+            f"the identity column {column.name!r} cannot be a partition column",
+            hint="partition by another column",
         )
 
 
