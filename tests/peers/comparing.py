@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from engines import Answer
@@ -20,7 +20,6 @@ Differing = dict[str, tuple[object, object]]
 
 ROW_METRICS = (
     "numOutputRows",
-    "numCopiedRows",
     "numUpdatedRows",
     "numDeletedRows",
     "numSourceRows",
@@ -32,8 +31,9 @@ ROW_METRICS = (
     "numTargetRowsNotMatchedBySourceUpdated",
     "numTargetRowsNotMatchedBySourceDeleted",
 )
-"""They count rows that the statement changed or wrote, so both engines have to agree. That of rows
-that were copied depends on files: it is compared where both have as many files."""
+"""They count rows that the statement changed or wrote, so both engines have to agree. How many rows
+were only copied depends on the files that they were in: those are taken off `numOutputRows`."""
+_COPIED_METRICS = ("numCopiedRows", "numTargetRowsCopied")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,13 @@ class Tally:
     def __init__(self) -> None:
         self.agreed: list[str] = []
         self.known: dict[Kind, dict[str, Difference]] = {"on purpose": {}, "gap": {}}
+        self.failed: dict[str, tuple[str, str]] = {}
+        """What failed in both, with Lakebed's and delta-spark's condition."""
+
+    def note_errors(self, name: str, ours: Answer, theirs: Answer) -> None:
+        """They are shown and not compared."""
+        if ours.error is not None and theirs.error is not None:
+            self.failed[name] = (ours.condition, theirs.condition)
 
     def settle(
         self, name: str, differing: Differing, known: Difference | None, about: str = ""
@@ -90,7 +97,8 @@ def differing_answers(ours: Answer, theirs: Answer, *, ordered: bool = False) ->
     sides = [ours.content, theirs.content]
     heads = [list(zip(side["columns"], side["types"], strict=True)) for side in sides]
     found = {"columns": (heads[0], heads[1])}
-    rows = [side["rows"] if ordered else sorted(side["rows"], key=repr) for side in sides]
+    tables = [_without_files(side) for side in sides]
+    rows = [table if ordered else sorted(table, key=repr) for table in tables]
     return _where_unequal({**found, "result": (rows[0], rows[1])})
 
 
@@ -105,7 +113,7 @@ def differing_logs(ours: LogState, theirs: LogState) -> Differing:
             "properties": (ours.properties, theirs.properties),
             "operation": (ours.operation, theirs.operation),
             "blind": (ours.commit.get("isBlindAppend"), theirs.commit.get("isBlindAppend")),
-            "metrics": _metrics(ours, theirs),
+            "metrics": (_metrics(ours), _metrics(theirs)),
         }
     )
 
@@ -119,17 +127,23 @@ def side_by_side(name: str, differing: Differing, about: str = "") -> str:
     return "\n".join(lines)
 
 
-def _metrics(ours: LogState, theirs: LogState) -> tuple[object, object]:
-    sides = []
-    same_files = len(ours.files) == len(theirs.files)
-    for state in (ours, theirs):
-        sides.append(
-            {
-                name: value if name in ROW_METRICS and same_files else "(any)"
-                for name, value in state.metrics.items()
-            }
-        )
-    return sides[0], sides[1]
+def _metrics(state: LogState) -> dict[str, object]:
+    copied = sum(int(state.metrics.get(name, 0)) for name in _COPIED_METRICS)
+    found: dict[str, object] = {}
+    for name, value in state.metrics.items():
+        found[name] = int(value) if name in ROW_METRICS else "(any)"
+    if "numOutputRows" in found:
+        found["numOutputRows"] = int(state.metrics["numOutputRows"]) - copied
+    return found
+
+
+def _without_files(side: Mapping[str, Any]) -> list[list[Any]]:
+    """How many bytes and files there are depends on the writer, as with metrics."""
+    sizes = ["_size" in name or "_files" in name for name in side["columns"]]
+    return [
+        ["(any)" if is_size else value for is_size, value in zip(sizes, row, strict=True)]
+        for row in side["rows"]
+    ]
 
 
 def _where_unequal(pairs: Mapping[str, tuple[object, object]]) -> Differing:

@@ -70,6 +70,17 @@ def pytest_terminal_summary(
         f"{len(gaps)} are gaps"
     )
     for title, known in (("on purpose", purposes), ("gap", gaps)):
-        for name, difference in known.items():
-            aspects = ", ".join(sorted(difference.aspects))
-            terminalreporter.line(f"  {title}: {name} ({aspects}): {difference.reason}")
+        for reason in dict.fromkeys(each.reason for each in known.values()):
+            names = [name for name, each in known.items() if each.reason == reason]
+            terminalreporter.line(f"  {title}, {len(names)}: {reason}")
+            for name in names:
+                terminalreporter.line(f"    {name} ({', '.join(sorted(known[name].aspects))})")
+    same = sum(ours == theirs for ours, theirs in tally.failed.values())
+    terminalreporter.line(
+        f"{len(tally.failed)} fail in both, {same} of them with the same error condition; "
+        "-v lists the others"
+    )
+    if config.get_verbosity() > 0:
+        for name, (ours, theirs) in tally.failed.items():
+            if ours != theirs:
+                terminalreporter.line(f"  {name}: Lakebed {ours}, delta-spark {theirs}")

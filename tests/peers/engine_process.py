@@ -126,10 +126,12 @@ def _error(error: Exception) -> dict[str, Any]:
         if condition is None and hasattr(error, name):
             condition = getattr(error, name)()
     condition = condition or getattr(error, "code", None)
+    # Errors of Java that PySpark does not know say what happened only there.
+    cause = getattr(error, "java_exception", None)
     return {
         "class": type(error).__name__,
         "condition": condition if condition is None else str(condition),
-        "message": str(error)[:1500],
+        "message": str(error if cause is None else cause.toString())[:1500],
     }
 
 

@@ -76,6 +76,12 @@ class Answer:
         return f"{found['class']} ({found['condition']}): {lines[0]}"
 
     @property
+    def condition(self) -> str:
+        """The name of the error's condition, or its class where it has none."""
+        found = self.content["error"]
+        return str(found["condition"] or found["class"])
+
+    @property
     def rows(self) -> list[list[Any]]:
         """Sorted by their text: what is not ordered may come in any order."""
         assert self.error is None, self.error

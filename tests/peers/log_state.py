@@ -12,6 +12,7 @@ _RANDOM = {"delta.columnMapping.physicalName"}
 _RANDOM_PROPERTIES = {
     "delta.rowTracking.materializedRowIdColumnName",
     "delta.rowTracking.materializedRowCommitVersionColumnName",
+    "delta.inCommitTimestampEnablementTimestamp",
 }
 
 

@@ -42,6 +42,7 @@ COMPARED = 300
 def test_statement(case: Case, peers: Peers, tally: Tally) -> None:
     ours, theirs = outcomes(peers, case)
     differing = _differing(case, ours, theirs)
+    tally.note_errors(case.name, ours[0], theirs[0])
     about = "\n".join(str(work) for work in (*case.setup, case.statement))
     tally.settle(case.name, differing, DIFFERENCES.get(case.name), about)
 
@@ -114,4 +115,7 @@ def _differing(case: Case, ours: Outcome, theirs: Outcome) -> Differing:
     rows = differing_answers(ours[1], theirs[1])
     if rows:
         found["rows"] = (str(ours[1]), str(theirs[1]))
+    if "error" in found:
+        # One has changed the table and the other has not: that their logs differ says no more.
+        return found
     return {**found, **differing_logs(ours[2], theirs[2])}
