@@ -60,15 +60,46 @@ def test_null_in_a_column_without_nulls_is_refused(path: Path) -> None:
 
 STRICT = StructType((StructField("x", LONG, False), StructField("y", LONG)))
 NESTED: dict[str, tuple[Any, list[Any], list[Any], str]] = {
-    "struct": (STRICT, [{"x": 1, "y": None}, None], [{"x": None, "y": 1}], "c.x is NOT NULL"),
+    "struct": (STRICT, [{"x": 1, "y": None}], [{"x": None, "y": 1}], "c.x is NOT NULL"),
+    "null struct": (STRICT, [{"x": 1, "y": None}], [None], "c.x is NOT NULL"),
     "struct in struct": (
         StructType((StructField("s", STRICT),)),
-        [{"s": {"x": 1, "y": None}}, {"s": None}],
+        [{"s": {"x": 1, "y": None}}],
         [{"s": {"x": None, "y": 1}}],
         "c.s.x",
     ),
+    "null struct in struct": (
+        StructType((StructField("s", STRICT),)),
+        [{"s": {"x": 1, "y": None}}],
+        [{"s": None}],
+        "c.s.x",
+    ),
+    "null around a struct": (
+        StructType((StructField("s", STRICT), StructField("t", LONG))),
+        [{"s": {"x": 1}, "t": None}],
+        [None],
+        "c.s.x",
+    ),
+    "null around a NOT NULL struct": (
+        StructType((StructField("s", StructType((StructField("x", LONG),)), False),)),
+        [{"s": {"x": None}}],
+        [None],
+        "c.s is NOT NULL",
+    ),
+    "null around a list": (
+        StructType((StructField("l", ArrayType(LONG, False)),)),
+        [None, {"l": None}, {"l": [1]}],
+        [{"l": [None]}],
+        "c.l.element",
+    ),
     "list": (ArrayType(LONG, False), [[1], [], None], [[1], [None]], "c.element"),
     "list of structs": (ArrayType(STRICT), [[{"x": 1, "y": 2}, None]], [[{"y": 2}]], "c.element.x"),
+    "list of structs of structs": (
+        ArrayType(StructType((StructField("s", STRICT),))),
+        [[{"s": None}, None], [{"s": {"x": 1}}]],
+        [[{"s": {"y": 2}}]],
+        "c.element.s.x",
+    ),
     "map": (MapType(STRING, LONG, False), [[("k", 1)], None], [[("k", None)]], "c.value"),
     "map of structs": (
         MapType(STRING, STRICT),

@@ -45,6 +45,7 @@ NOT_NULL = struct(
     StructField("l", ArrayType(LONG, contains_null=False)),
     StructField("m", MapType(STRING, struct(StructField("x", LONG, nullable=False)), True)),
 )
+GIVEN = "named_struct('a', 1L, 'b', 1L)"
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,11 @@ NOT_NULL = struct(
     [
         ("SELECT cast(null as bigint) id", "id"),
         ("SELECT 1L id, named_struct('a', cast(null as bigint), 'b', 1L) s", "s.a"),
-        ("SELECT 1L id, array(1L, null) l", "l.element"),
+        ("SELECT 1L id, cast(null as struct<a: bigint, b: bigint>) s", "s.a"),
+        ("SELECT 1L id", "s.a"),
+        (f"SELECT 1L id, {GIVEN} s, array(1L, null) l", "l.element"),
         (
-            "SELECT 1L id, map('k', named_struct('x', 1L), 'j', "
+            f"SELECT 1L id, {GIVEN} s, map('k', named_struct('x', 1L), 'j', "
             "named_struct('x', cast(null as bigint))) m",
             "m.value.x",
         ),
@@ -67,9 +70,11 @@ def test_nulls_are_refused_at_every_depth(
     refused(spark, tmp_path, sql, f"NOT NULL of column {column}")
 
 
-def test_what_is_below_a_null_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_below_a_null_in_a_collection_does_not_count(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     create(tmp_path, NOT_NULL)
-    save(spark.sql("SELECT 1L id, map('k', null) m"), tmp_path)
+    save(spark.sql(f"SELECT 1L id, {GIVEN} s, map('k', null) m"), tmp_path)
     save(spark.sql("SELECT 2L id, named_struct('a', 1L) s, array(1L) l").repartition(1), tmp_path)
     assert sorted(lakebed.open(tmp_path).to_arrow()["id"].to_pylist()) == [1, 2]
 

@@ -1,6 +1,8 @@
 """NOT NULL at every depth (PROTOCOL: Column Metadata, `nullable`, `containsNull`).
 
-What stands below something that is null itself does not count.
+As in delta-spark a field that is NOT NULL demands that the structs around it are not null either:
+delta-spark cannot rewrite such a row. It does not look into arrays and maps; there, what is below a
+null does not count.
 """
 
 from __future__ import annotations
@@ -30,6 +32,19 @@ def check_nulls(table: pa.Table, schema: StructType) -> None:
 
 
 def _check_inside(array: pa.Array, data_type: DataType, path: Path) -> None:
+    """`array` is a column, or a field of structs that are not in an array or a map."""
+    if isinstance(data_type, StructType) and _has_limits(data_type):
+        # Here the fields of a null struct are null.
+        for part, field in zip(array.flatten(), data_type.fields, strict=True):
+            here = (*path, field.name)
+            if not field.nullable:
+                _refuse(part, here)
+            _check_inside(part, field.data_type, here)
+    else:
+        _check_elements(array, data_type, path)
+
+
+def _check_elements(array: pa.Array, data_type: DataType, path: Path) -> None:
     if not _has_limits(data_type):
         return
     present = array.drop_null() if array.null_count else array
@@ -42,7 +57,7 @@ def _check_inside(array: pa.Array, data_type: DataType, path: Path) -> None:
     elif isinstance(data_type, MapType):
         first, count = _range(present)
         nullable = data_type.value_contains_null
-        _check_inside(present.keys.slice(first, count), data_type.key_type, (*path, "key"))
+        _check_elements(present.keys.slice(first, count), data_type.key_type, (*path, "key"))
         values = present.items.slice(first, count)
         _check_part(values, data_type.value_type, nullable, (*path, "value"))
 
@@ -50,7 +65,7 @@ def _check_inside(array: pa.Array, data_type: DataType, path: Path) -> None:
 def _check_part(array: pa.Array, data_type: DataType, nullable: bool, path: Path) -> None:
     if not nullable:
         _refuse(array, path)
-    _check_inside(array, data_type, path)
+    _check_elements(array, data_type, path)
 
 
 def _refuse(values: pa.Array | pa.ChunkedArray, path: Path) -> None:

@@ -1,7 +1,7 @@
 """`SET column = expression`: new values for columns and for fields inside of them.
 
 As in delta-spark a name may carry the alias of the table, fields of structs are named with dots,
-and a value is converted to the type of its column by Spark's own cast.
+and a value is converted to the type of its column by the store assignment (`spark.casting`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, SchemaError
-from lakebed.spark.fitting import fitted
-from lakebed.spark.functions import functions_of
+from lakebed.spark.fitting import Fitting
 from lakebed.spark.names import split_name
 from lakebed.spark.projection import spark_type
 from lakebed.spark.types import incoming_schema
@@ -56,15 +55,27 @@ def new_values(
     given: Sequence[Assignment],
     schema: StructType,
     current: Mapping[str, Column],
+    fitting: Fitting,
+    *,
+    keeps_fields: bool = False,
 ) -> dict[str, Column]:
-    """The columns with a new value, by their names. `current` are the values that they have now."""
-    f = functions_of(frame)
+    """The columns with a new value, by their names. `current` are the values that they have now.
+
+    `keeps_fields`: fields of structs that a new value does not have keep the value that they have.
+    """
+    f = fitting.f
     if not given:
         return {}
     raw = [as_column(f, each.value) for each in given]
     types = _types(frame, raw)
     values: dict[Path, Column] = {
-        each.path: fitted(f, column, data_type, each.data_type)
+        each.path: fitting.fitted(
+            column,
+            data_type,
+            each.data_type,
+            each.path,
+            current.get(each.path[0]) if keeps_fields and len(each.path) == 1 else None,
+        )
         for each, column, data_type in zip(given, raw, types, strict=True)
     }
     changed = {each.path[0] for each in given}
@@ -107,11 +118,16 @@ def _rebuilt(
     return f.struct(*parts)
 
 
-def _resolve(name: str, schema: StructType, aliases: Sequence[str]) -> tuple[Path, DataType]:
+def name_parts(name: str, schema: StructType, aliases: Sequence[str]) -> Sequence[str]:
+    """The name of a column or a field in it, without the alias of the table."""
     parts = split_name(name)
     folded = {alias.lower() for alias in aliases}
-    if len(parts) > 1 and parts[0].lower() in folded and parts[0] not in schema:
-        parts = parts[1:]
+    has_alias = len(parts) > 1 and parts[0].lower() in folded and parts[0] not in schema
+    return parts[1:] if has_alias else parts
+
+
+def _resolve(name: str, schema: StructType, aliases: Sequence[str]) -> tuple[Path, DataType]:
+    parts = name_parts(name, schema, aliases)
     path: list[str] = []
     data_type: DataType = schema
     for part in parts:

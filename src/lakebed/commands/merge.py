@@ -27,6 +27,7 @@ from lakebed.commands.merge_values import (
     ACTION,
     SOURCE,
     Clauses,
+    assigned_schema,
     output_name,
     source_name,
     target_name,
@@ -37,8 +38,7 @@ from lakebed.commands.row_condition import described
 from lakebed.commands.row_positions import IN_ANY_ORDER, RowPositions
 from lakebed.commands.row_scan import ROW_VERSION, RowScan
 from lakebed.commands.row_target import RowTarget
-from lakebed.commands.write_options import WriteOptions
-from lakebed.commands.write_target import Target, changed_table
+from lakebed.commands.write_target import Target, evolved_table
 from lakebed.errors import MultipleMatchesError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
@@ -370,17 +370,10 @@ class _Merge:
         """The table with the columns that only the source has, if that is wanted."""
         if not self._request.schema_evolution:
             return None
-        takes_all = any(clause.action in _ALL_COLUMNS for clause in self._request.clauses)
-        named = {name.lower() for clause in self._request.clauses for name in clause.values}
-        fields = tuple(
-            field
-            for field in self._source.schema.fields
-            if takes_all or field.name.lower() in named
-        )
-        if not fields:
+        given = assigned_schema(self._request, self._source.schema, self._snapshot.schema)
+        if not given.fields:
             return None
-        options = WriteOptions(merge_schema=True)
-        target = changed_table(self._snapshot, StructType(fields), options)
+        target = evolved_table(self._snapshot, given)
         is_same = target.metadata == self._snapshot.metadata
         return None if is_same else target
 
@@ -433,7 +426,6 @@ _PREDICATES = {
     "notMatchedPredicates": "not_matched",
     "notMatchedBySourcePredicates": "not_matched_by_source",
 }
-_ALL_COLUMNS = ("update_all", "insert_all")
 _TARGET = "__lakebed_target"
 _MATCHED = "__lakebed_matched"
 _BYTES_OF_VALUE = 16

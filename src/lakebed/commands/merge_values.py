@@ -7,16 +7,24 @@ user, and under numbers (`t0`, `s0`, ...), which nothing else is called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.commands.assignments import as_column, assignments, is_generated, new_values
+from lakebed.commands.assignments import (
+    as_column,
+    assignments,
+    is_generated,
+    name_parts,
+    new_values,
+)
 from lakebed.commands.merge_request import Clause, MergeRequest
 from lakebed.commands.update import check_identity
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
+from lakebed.spark.casting import change_cast
+from lakebed.spark.fitting import Fitting, fitted
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import spark_type
 from lakebed.spec.column_metadata import current_default, identity
@@ -38,6 +46,40 @@ def source_name(number: int) -> str:
 
 def output_name(number: int) -> str:
     return f"__lakebed_o{number}"
+
+
+def assigned_schema(request: MergeRequest, source: StructType, table: StructType) -> StructType:
+    """The columns and fields of the source that clauses give to the table under their names.
+
+    As in delta-spark these are what schema evolution adds: all of them with UPDATE * or INSERT *,
+    else those that a clause assigns to.
+    """
+    clauses = [each for each in request.clauses if each.kind != "not_matched_by_source"]
+    takes_all = any(each.action in ("update_all", "insert_all") for each in clauses)
+    aliases = () if request.target_alias is None else (request.target_alias,)
+    paths = [_folded(name_parts(name, table, aliases)) for each in clauses for name in each.values]
+    return _assigned(source, (), paths, takes_all)
+
+
+def _assigned(
+    schema: StructType, path: tuple[str, ...], paths: Sequence[tuple[str, ...]], takes_all: bool
+) -> StructType:
+    fields = []
+    for each in schema.fields:
+        here = (*path, each.name.lower())
+        is_inside = any(other[: len(here)] == here for other in paths)
+        if here in paths or (takes_all and not is_inside):
+            fields.append(each)
+        elif is_inside and isinstance(each.data_type, StructType):
+            inner = _assigned(each.data_type, here, paths, takes_all)
+            fields.append(replace(each, data_type=inner))
+        elif takes_all:
+            fields.append(each)
+    return StructType(tuple(fields))
+
+
+def _folded(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
 
 
 @dataclass(frozen=True)
@@ -104,15 +146,18 @@ class Clauses:
         return null if found is None else found
 
     def current(self) -> dict[str, Column]:
-        """The columns of the table as the target has them; new ones are null."""
+        """The columns of the table as the target has them; what is new in the schema is null."""
         f = self._f
         numbers = {name: number for number, name in enumerate(self.table.names)}
-        return {
-            field.name: f.col(target_name(numbers[field.name]))
-            if field.name in numbers
-            else f.lit(None).cast(spark_type(field.data_type))
-            for field in self.schema.fields
-        }
+        found: dict[str, Column] = {}
+        for column in self.schema.fields:
+            if column.name in numbers:
+                value = f.col(target_name(numbers[column.name]))
+                kind = self.table.field(column.name).data_type
+                found[column.name] = fitted(f, value, kind, column.data_type)
+            else:
+                found[column.name] = f.lit(None).cast(spark_type(column.data_type))
+        return found
 
     def _values(self, number: int) -> Mapping[str, Column]:
         """The values of the columns by a clause that gives rows."""
@@ -123,7 +168,12 @@ class Clauses:
             current = self.current() if is_update else {}
             if clause.action == "update":
                 check_identity(given, self.schema)
-            changed = new_values(self.frame, given, self.schema, current)
+            evolves = self.request.schema_evolution
+            fitting = Fitting(self._f, change_cast(self.frame.sparkSession), fills=evolves)
+            keeps = evolves and clause.action == "update_all"
+            changed = new_values(
+                self.frame, given, self.schema, current, fitting, keeps_fields=keeps
+            )
             self._known[number] = {**current, **changed}
         return self._known[number]
 

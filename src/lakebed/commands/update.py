@@ -33,6 +33,8 @@ from lakebed.expressions import Expression
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.casting import change_cast
+from lakebed.spark.fitting import Fitting
 from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.generated import with_generated
 from lakebed.spark.internals.call_sites import without_call_sites
@@ -142,7 +144,8 @@ class _Update:
         frame = self._matching(scan)
         f = functions_of(frame)
         current = {name: f.col(quote(name)) for name in self._schema.names}
-        changed = new_values(frame, self._assignments, self._schema, current)
+        fitting = Fitting(f, change_cast(frame.sparkSession), fills=False)
+        changed = new_values(frame, self._assignments, self._schema, current, fitting)
         columns = [changed.get(name, old).alias(name) for name, old in current.items()]
         for name in scan.row_columns:
             # The version of a row that changes is that of the commit, which nobody knows yet.

@@ -28,6 +28,7 @@ from lakebed.spec.column_mapping import (
     max_column_id,
     strip,
 )
+from lakebed.spec.column_metadata import is_filled_by_writer
 from lakebed.spec.features import (
     check_writable,
     is_supported,
@@ -96,11 +97,25 @@ def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOption
     if options.replaces_schema:
         return _writable(_replaced(snapshot, incoming, options), before)
     _check_partitioning(snapshot.metadata, options)
+    _check_partition_columns(snapshot, incoming)
     if not options.merge_schema:
         check_compatible(snapshot.schema, incoming)
         return Target(snapshot.metadata, snapshot.protocol)
     widening = snapshot.properties.enable_type_widening
     merged = merge_schemas(snapshot.schema, incoming, allow_widening=widening)
+    return _writable(_with_schema(snapshot, before, merged), before)
+
+
+def evolved_table(snapshot: Snapshot, incoming: StructType) -> Target:
+    """The table with the columns and fields that only `incoming` has.
+
+    Types that differ stay as they are, unless the table widens types: who asks converts the values.
+    """
+    before = snapshot.metadata
+    widening = snapshot.properties.enable_type_widening
+    merged = merge_schemas(
+        snapshot.schema, incoming, allow_widening=widening, allow_conversions=True
+    )
     return _writable(_with_schema(snapshot, before, merged), before)
 
 
@@ -209,6 +224,22 @@ def _check_partitioning(old: Metadata, options: WriteOptions) -> None:
         raise SchemaMismatchError(
             f"the table is partitioned by {list(old.partition_columns)}, not by {list(asked)}",
             hint="leave partition_by out, or overwrite with overwrite_schema=True",
+        )
+
+
+def _check_partition_columns(snapshot: Snapshot, incoming: StructType) -> None:
+    """Data without them would all go to the partition of nulls, or replace the table by it."""
+    schema = snapshot.schema
+    absent = [
+        name
+        for name in snapshot.partition_columns
+        if name not in incoming and not is_filled_by_writer(schema.field(name))
+    ]
+    if absent:
+        raise SchemaMismatchError(
+            f"the data does not have the partition column {', '.join(map(repr, absent))}; its "
+            f"columns are {list(incoming.names)}",
+            hint="add the column to the data, with nulls if that is what is meant",
         )
 
 

@@ -16,6 +16,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.sessions import settings as names
 from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
+from lakebed.spark.assigning import assigned_by_position
 from lakebed.spark.catalog_entry import TableEntry
 from lakebed.spark.enabled import is_enabled
 from lakebed.spark.location import open_location
@@ -69,7 +70,8 @@ def insert_by_position(frame: DataFrame, request: WriteRequest, entry: TableEntr
         )
     assert entry.location is not None
     store, _ = open_location(frame.sparkSession, entry.location, request.others())
-    columns = TableLog(store).snapshot().schema.names
+    schema = TableLog(store).snapshot().schema
+    columns = schema.names
     if len(frame.columns) != len(columns):
         raise SchemaMismatchError(
             f"{entry.name} has {len(columns)} columns, and the data has {len(frame.columns)}",
@@ -77,7 +79,7 @@ def insert_by_position(frame: DataFrame, request: WriteRequest, entry: TableEntr
         )
     if request.mode.lower() != "overwrite":
         request.mode = "append"
-    save(frame.toDF(*columns), request, entry.location)
+    save(assigned_by_position(frame, schema.fields), request, entry.location)
 
 
 def create_in_catalog(

@@ -229,24 +229,31 @@ def _conformed(f: Any, source: StructField | None, field: StructField) -> Column
     return fitted(f, value, source.data_type, field.data_type).alias(field.name)
 
 
-def _tests(f: Any, data_type: DataType, nullable: bool, path: Path) -> Iterator[tuple[Path, Test]]:
-    """The conditions on a value that nothing in it is null where the schema takes no nulls."""
+def _tests(
+    f: Any, data_type: DataType, nullable: bool, path: Path, *, is_element: bool = False
+) -> Iterator[tuple[Path, Test]]:
+    """The conditions on a value that nothing in it is null where the schema takes no nulls.
+
+    The rule about structs that are null is that of `arrow.nulls`. `is_element`: the value is in an
+    array or a map.
+    """
     if not nullable:
         yield path, lambda value: value.isNotNull()
     if isinstance(data_type, StructType):
         for field in data_type.fields:
             here = (*path, field.name)
-            for inner, test in _tests(f, field.data_type, field.nullable, here):
-                yield inner, _inside(_part(field.name), test)
+            parts = _tests(f, field.data_type, field.nullable, here, is_element=is_element)
+            for inner, test in parts:
+                yield inner, _inside(_part(field.name), test, or_null=is_element)
     elif isinstance(data_type, ArrayType):
-        element = _tests(f, data_type.element_type, data_type.contains_null, (*path, "element"))
-        for inner, test in element:
+        type_, here = data_type.element_type, (*path, "element")
+        for inner, test in _tests(f, type_, data_type.contains_null, here, is_element=True):
             yield inner, _inside_all(f, lambda value: value, test)
     elif isinstance(data_type, MapType):
-        for inner, test in _tests(f, data_type.key_type, True, (*path, "key")):
+        for inner, test in _tests(f, data_type.key_type, True, (*path, "key"), is_element=True):
             yield inner, _inside_all(f, f.map_keys, test)
-        here, type_ = (*path, "value"), data_type.value_type
-        for inner, test in _tests(f, type_, data_type.value_contains_null, here):
+        type_, here = data_type.value_type, (*path, "value")
+        for inner, test in _tests(f, type_, data_type.value_contains_null, here, is_element=True):
             yield inner, _inside_all(f, f.map_values, test)
 
 
@@ -254,9 +261,11 @@ def _part(name: str) -> Test:
     return lambda value: value.getField(name)
 
 
-def _inside(part: Test, test: Test) -> Test:
-    """What stands below something that is null itself does not count."""
-    return lambda value: value.isNull() | test(part(value))
+def _inside(part: Test, test: Test, *, or_null: bool) -> Test:
+    """A test of a field, which is null in a struct that is null itself."""
+    if or_null:
+        return lambda value: value.isNull() | test(part(value))
+    return lambda value: test(part(value))
 
 
 def _inside_all(f: Any, parts: Test, test: Test) -> Test:

@@ -44,15 +44,21 @@ def check_compatible(table_schema: StructType, data_schema: StructType) -> None:
 
 
 def merge_schemas(
-    table_schema: StructType, data_schema: StructType, allow_widening: bool = False
+    table_schema: StructType,
+    data_schema: StructType,
+    allow_widening: bool = False,
+    *,
+    allow_conversions: bool = False,
 ) -> StructType:
     """The table's schema with what is new in the data at the end of its struct, as nullable.
 
     Columns that exist keep their spelling, nullability and metadata. `allow_widening` is for tables
-    with `delta.enableTypeWidening`: wider types are taken over and recorded.
+    with `delta.enableTypeWidening`: wider types are taken over and recorded. `allow_conversions`
+    leaves it to whoever stores the data to convert values of other types, or to refuse them.
     """
     differences = _Differences()
-    merged = _Merge(differences, allow_widening).structs(table_schema, data_schema, ())
+    merge = _Merge(differences, allow_widening, allow_conversions)
+    merged = merge.structs(table_schema, data_schema, ())
     differences.refuse(table_schema, data_schema)
     return record_type_changes(table_schema, merged) if allow_widening else merged
 
@@ -138,6 +144,7 @@ def _compare(table: DataType, data: DataType, path: Path, differences: _Differen
 class _Merge:
     differences: _Differences
     allow_widening: bool
+    allow_conversions: bool
 
     def structs(self, table: StructType, data: StructType, path: Path) -> StructType:
         fields = [self.field(column, data.find(column.name), path) for column in table]
@@ -176,5 +183,7 @@ class _Merge:
             return column.fields[0].data_type
         if self.allow_widening and can_widen_automatically(table, data):
             return data
+        if self.allow_conversions:
+            return table
         self.differences.types(path, table, data)
         return table

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.references import Reference, Translate
@@ -26,6 +28,17 @@ def output_columns(output: JavaObject) -> list[tuple[int, str]]:
     """The numbers and names of the columns. Takes some calls for each of them."""
     found = [output.apply(place) for place in range(output.length())]
     return [(int(each.exprId().id()), str(each.name())) for each in found]
+
+
+def cast_in_mode(value: Column, kind: DataType, mode: str) -> Column:
+    """A cast that is `ansi` or `legacy`, whatever the session says of casts."""
+    tried: Any = value.try_cast(kind)._jc
+    node = tried.node()
+    context: Any = SparkContext._active_spark_context
+    spark = context._jvm.org.apache.spark.sql
+    chosen = getattr(spark.internal, _MODES[mode])
+    option = context._jvm.scala.Some(getattr(chosen, "MODULE$"))
+    return Column(spark.Column(node.copy(node.child(), node.dataType(), option, node.origin())))
 
 
 def column_sql(session: SparkSession, column: Column) -> str:
@@ -79,4 +92,5 @@ def _part(kind: str, tree: JavaObject) -> str:
     return str(tree.extractFieldName() if kind == "GetStructField" else tree.field().name())
 
 
+_MODES = {"ansi": "Cast$Ansi$", "legacy": "Cast$Legacy$"}
 _PARTS = ("GetStructField", "GetArrayStructFields")

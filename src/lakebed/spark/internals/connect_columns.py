@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql.connect.column import Column
-from pyspark.sql.connect.expressions import Expression
+from pyspark.sql.connect.expressions import CastExpression, Expression
+from pyspark.sql.types import DataType
 
 from lakebed.expressions.equalities import Name, equal_names
 from lakebed.spark.names import split_name
@@ -48,6 +49,11 @@ def frames_alike(frame: Any) -> set[int]:
         kind = relation.WhichOneof("rel_type")
         relation = getattr(relation, kind).input if kind in _KEEPING else None
     return found
+
+
+def cast_in_mode(value: Any, kind: DataType, mode: str) -> Any:
+    """A cast that is `ansi` or `legacy`, whatever the session says of casts."""
+    return Column(CastExpression(value._expr, kind, mode))
 
 
 def message(session: Any, column: Any) -> Any:

@@ -13,7 +13,11 @@ from lakebed.commands.row_target import USER_METADATA
 from lakebed.commands.stable_rows import stable_rows
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, SqlError
-from lakebed.spark.assigning import assigned_by_name, assigned_by_position
+from lakebed.spark.assigning import (
+    assigned_by_name,
+    assigned_by_position,
+    with_absent_partitions,
+)
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import spark_type
 from lakebed.spark.session_settings import all_settings
@@ -72,7 +76,8 @@ class Insert:
     def rows(self) -> DataFrame:
         """As the table has them."""
         by_name = self._statement.by_name
-        return self._with_static(self._by_name() if by_name else self._by_position())
+        rows = self._with_static(self._by_name() if by_name else self._by_position())
+        return with_absent_partitions(rows, self._schema, self._found.snapshot.partition_columns)
 
     def _write(self, frame: DataFrame) -> None:
         writer = frame.write.format("delta")
@@ -105,14 +110,16 @@ class Insert:
     # --- rows ---------------------------------------------------------------------------------
 
     def _by_name(self) -> DataFrame:
-        return assigned_by_name(self._query(self._statement.query.text), self._schema)
+        frame = self._query(self._statement.query.text)
+        return assigned_by_name(frame, self._schema, widens=self._widens)
 
     def _by_position(self) -> DataFrame:
         targets = self._targets()
         text, targets = without_defaults(self._statement.query.text, targets)
         frame = self._query(text)
         self._check_count(frame, targets)
-        return assigned_by_position(frame, targets)
+        is_listed = self._statement.columns is not None
+        return assigned_by_position(frame, targets, is_listed=is_listed, widens=self._widens)
 
     def _query(self, text: str) -> DataFrame:
         before = [each for each in (self._statement.ctes, self._source) if each is not None]
@@ -154,6 +161,10 @@ class Insert:
     def _merges(self) -> bool:
         setting = str(self._context.session.conf.get(_AUTO_MERGE, "false")).lower()
         return self._statement.evolves or setting == "true"
+
+    @property
+    def _widens(self) -> bool:
+        return self._merges and bool(self._found.snapshot.properties.enable_type_widening)
 
     # --- partitions ---------------------------------------------------------------------------
 
