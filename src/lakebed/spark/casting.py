@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, SparkSession
 
-from lakebed.errors import InvalidArgumentError, SchemaMismatchError
+from lakebed.errors import SchemaMismatchError
 from lakebed.spark.functions import is_connect
 from lakebed.spark.projection import spark_type
 from lakebed.spark.upcasts import can_up_cast
@@ -26,7 +26,6 @@ Cast = Callable[[Column, DataType, DataType, Path], Column]
 
 POLICY = "spark.sql.storeAssignmentPolicy"
 FOLLOWS_ANSI = "spark.databricks.delta.updateAndMergeCastingFollowsAnsiEnabledFlag"
-POLICIES = ("ANSI", "STRICT", "LEGACY")
 
 
 def exact_cast(value: Column, given: DataType, wanted: DataType, path: Path) -> Column:  # noqa: ARG001
@@ -69,9 +68,5 @@ class StoreCast:
 
 
 def _policy(session: SparkSession) -> str:
-    policy = str(session.conf.get(POLICY, "ANSI")).upper()
-    if policy not in POLICIES:
-        raise InvalidArgumentError(
-            f"{POLICY} is {policy!r}", hint=f"it is one of {', '.join(POLICIES)}"
-        )
-    return policy
+    # Spark refuses other values where the setting is made.
+    return str(session.conf.get(POLICY, "ANSI")).upper()

@@ -52,8 +52,11 @@ def _can_up_cast_leaf(given: DataType, wanted: DataType) -> bool:
             return given != VARIANT and not given.is_geospatial
         return isinstance(given, DecimalType)
     before, after = _as_decimal(given), _as_decimal(wanted)
-    if isinstance(given, DecimalType) or isinstance(wanted, DecimalType):
-        return before is not None and after is not None and _holds(after, before)
+    if isinstance(wanted, DecimalType):
+        return before is not None and _holds(wanted, before)
+    if isinstance(given, DecimalType):
+        # With as many digits there are values that the integer does not have.
+        return after is not None and given.scale == 0 and given.precision < after.precision
     if given in _NUMBERS and wanted in _NUMBERS:
         return _NUMBERS.index(given) < _NUMBERS.index(wanted)
     return False
