@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from written_tables import create, last_commit
+from written_tables import create, last_commit, settings
 
 import lakebed
 from lakebed import DeltaTable
@@ -25,6 +25,7 @@ from lakebed.errors import (
     SchemaError,
     SchemaMismatchError,
 )
+from lakebed.spark.planes import SETTING
 from lakebed.spec.schema import StructType, parse_schema
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -149,6 +150,37 @@ def test_rules_of_the_table_hold_and_a_bad_row_changes_nothing(
         merge.whenNotMatchedInsert(values={"id": "s.id", "n": "1"}).execute()
     assert lakebed.open(path).version == before
     assert rows(table) == [(0, 1), (1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("plane", ["native", "workers"])
+def test_a_null_struct_with_a_field_that_takes_no_nulls_is_refused(
+    spark: SparkSession, tmp_path: Path, plane: str
+) -> None:
+    inner = {"type": "struct", "fields": [{**field("a", "integer"), "nullable": False}]}
+    path, nested = tmp_path / "t", field("s", inner)
+    create(path, schema(field("id", "long"), nested))
+    with settings(spark, {SETTING: plane}):
+        _check_null_structs(spark, path)
+
+
+def _check_null_structs(spark: SparkSession, path: Path) -> None:
+    given = "SELECT id, named_struct('a', 1) AS s FROM range(2)"
+    spark.sql(given).write.format("delta").mode("append").save(str(path))
+    table, before = DeltaTable.forPath(spark, str(path)), lakebed.open(path).version
+    null = spark.sql("SELECT id, cast(null AS struct<a: int>) AS s FROM range(1, 3)").alias("s")
+    merge = table.alias("t").merge(null, "t.id = s.id")
+    name = f"delta.`{path}`"
+    for run in (
+        lambda: table.update("id = 1", {"s": "NULL"}),
+        lambda: merge.whenMatchedUpdateAll().execute(),
+        lambda: merge.whenNotMatchedInsertAll().execute(),
+        lambda: null.write.format("delta").mode("append").save(str(path)),
+        lambda: spark.sql(f"INSERT INTO {name} (id) VALUES (5)"),
+        lambda: spark.sql(f"INSERT INTO {name} VALUES (5, NULL)"),
+    ):
+        with pytest.raises(ConstraintViolationError, match="NOT NULL"):
+            run()
+    assert lakebed.open(path).version == before
 
 
 def test_merge_inserts_defaults(spark: SparkSession, tmp_path: Path) -> None:

@@ -419,3 +419,48 @@ def test_other_spellings_of_types_are_stored_as_the_protocol_has_them(path: Path
     assert row["ns"] == dt.datetime(1970, 1, 1, 0, 0, 0, 1)
     assert row["paris"] == dt.datetime(1970, 1, 1, tzinfo=UTC)
     assert (row["view"], row["fixed"], row["u32"]) == (b"x", [1, 2], 2**32 - 1)
+
+
+# --- partition columns ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"merge_schema": True},
+        {"partition_by": "p"},
+        {"mode": "overwrite"},
+        {"mode": "overwrite", "merge_schema": True},
+        {"mode": "overwrite", "partition_overwrite": "dynamic"},
+        {"mode": "overwrite", "replace_where": "p = 'x'"},
+    ],
+    ids=str,
+)
+def test_data_without_the_partition_column_is_refused(path: Path, options: Any) -> None:
+    lakebed.write(path, pa.table({"a": [1], "p": ["x"]}), partition_by="p")
+    before = log_files(path), data_files(path)
+    for data in ({"a": [2]}, {"a": [2], "other": [1]}):
+        with pytest.raises(SchemaMismatchError, match="partition column 'p'"):
+            lakebed.write(path, pa.table(data), **options)
+    assert (log_files(path), data_files(path)) == before
+
+
+def test_a_partition_of_nulls_is_written_where_the_data_has_nulls(path: Path) -> None:
+    lakebed.write(path, pa.table({"a": [1], "p": ["x"]}), partition_by="p")
+    lakebed.write(path, pa.table({"a": [2], "P": pa.array([None], pa.string())}))
+    assert rows(lakebed.open(path)) == rows(read_elsewhere(path))
+    assert lakebed.open(path).to_arrow().sort_by("a")["p"].to_pylist() == ["x", None]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [({"delta.generationExpression": "a + 1"}, 3), ({"CURRENT_DEFAULT": "7"}, 7)],
+)
+def test_partition_columns_that_the_table_fills_may_be_absent(
+    path: Path, metadata: dict[str, Any], expected: int
+) -> None:
+    make_table(path, column("a"), column("p", LONG, metadata), partition_by=("p",))
+    lakebed.write(path, pa.table({"a": [1]}))
+    lakebed.write(path, pa.table({"a": [2]}), mode="overwrite")
+    assert lakebed.open(path).to_arrow().to_pylist() == [{"a": 2, "p": expected}]

@@ -9,11 +9,12 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 
 import lakebed
 from lakebed import DeltaTable
 from lakebed.commands import merge
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.functions import functions_of
 from lakebed.transaction import Transaction
 
@@ -224,3 +225,61 @@ def test_vacuum_and_history_without_a_row_have_their_columns(table: DeltaTable) 
     assert session.sql(f"{sql} DRY RUN").columns == ["path"]
     assert table.history(0).collect() == []
     assert table.history(0).columns == table.history(1).columns
+
+
+# --- what is stored ------------------------------------------------------------------------------
+
+
+def test_values_follow_the_store_assignment_policy(remote: Any, tmp_path: Path) -> None:
+    path = tmp_path / "bytes"
+    lakebed.write(path, pa.table({"k": pa.array([1], pa.int32()), "b": pa.array([1], pa.int8())}))
+    name = f"delta.`{path}`"
+    statements = [
+        f"UPDATE {name} SET b = k + 299",
+        f"MERGE INTO {name} t USING (SELECT 1 k, 300 b) s ON t.k = s.k "
+        "WHEN MATCHED THEN UPDATE SET *",
+        f"INSERT OVERWRITE {name} SELECT 1, 300",
+    ]
+    remote.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        for statement in statements:
+            with pytest.raises(PySparkException, match="CAST_OVERFLOW"):
+                remote.sql(statement)
+        remote.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
+        for statement in statements:
+            with pytest.raises(SchemaMismatchError, match="STRICT"):
+                remote.sql(statement)
+        assert lakebed.open(path).version == 0
+        remote.conf.set("spark.sql.storeAssignmentPolicy", "LEGACY")
+        remote.conf.set("spark.sql.ansi.enabled", "true")
+        for version, statement in enumerate(statements, start=1):
+            remote.sql(statement)
+            found = lakebed.open(path)
+            assert (found.version, found.to_arrow()["b"].to_pylist()) == (version, [44])
+    finally:
+        remote.conf.unset("spark.sql.ansi.enabled")
+        remote.conf.unset("spark.sql.storeAssignmentPolicy")
+
+
+def test_no_field_is_dropped_and_no_partition_made_up(remote: Any, tmp_path: Path) -> None:
+    path = tmp_path / "structs"
+    row = {"k": 1, "p": "x", "v": {"a": 1}}
+    lakebed.write(path, pa.Table.from_pylist([row]), partition_by="p")
+    name = f"delta.`{path}`"
+    value = "named_struct('a', 1L, 'c', 2L)"
+    for statement in (
+        f"INSERT INTO {name} SELECT 2L, 'x', {value}",
+        f"UPDATE {name} SET v = {value}",
+        f"MERGE INTO {name} t USING (SELECT 2L k, 'x' p, {value} v) s ON t.k = s.k "
+        "WHEN NOT MATCHED THEN INSERT *",
+    ):
+        with pytest.raises(SchemaMismatchError):
+            remote.sql(statement)
+    without = remote.sql("SELECT 2L k, named_struct('a', 1L) v")
+    for mode in ("append", "overwrite"):
+        with pytest.raises(SchemaMismatchError, match="partition column 'p'"):
+            without.write.format("delta").mode(mode).save(str(path))
+    assert lakebed.open(path).version == 0
+    remote.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {name} SELECT 2L, 'x', {value}")
+    found = lakebed.open(path).to_arrow().sort_by("k")["v"].to_pylist()
+    assert found == [{"a": 1, "c": None}, {"a": 1, "c": 2}]

@@ -3,13 +3,14 @@
 Values are converted by the store assignment (`casting`). Fields of structs go as in delta-spark: by
 name where names and types are all those of the table, else by position, and then a struct needs at
 least as many fields as the table has. What only the query has stays in the rows: the write adds it
-to the table, or refuses it.
+to the table, or refuses it. COPY INTO always goes by name: files have their fields in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -31,6 +32,20 @@ from lakebed.spec.schema import (
     render_path,
 )
 from lakebed.spec.type_widening import can_widen_automatically
+
+
+def copied_by_name(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The columns of files: those that the table has as its types, fields of structs by name."""
+    given = incoming_schema(frame)
+    placing = _Placing.of(frame, by_name=True)
+    columns = [placing.column(each, schema.find(each.name)) for each in given.fields]
+    return frame.select(*columns)
+
+
+def copied_by_position(frame: DataFrame, targets: Sequence[StructField]) -> DataFrame:
+    """The same, with the columns under the names of the targets."""
+    named = frame.toDF(*[target.name for target in targets])
+    return copied_by_name(named, StructType(tuple(targets)))
 
 
 def assigned_by_name(frame: DataFrame, schema: StructType, *, widens: bool = False) -> DataFrame:
@@ -65,6 +80,19 @@ def assigned_by_position(
     named = [*names, *extra]
     columns = _assigned(numbered, given, wanted, named, is_named=is_named, widens=widens)
     return numbered.select(*columns)
+
+
+def with_values(frame: DataFrame, values: Mapping[str, Column], schema: StructType) -> DataFrame:
+    """The rows with the same values for some columns in each, such as those of PARTITION."""
+    if not values:
+        return frame
+    cast = insert_cast(frame.sparkSession)
+    types = incoming_schema(frame.select(*[value.alias(name) for name, value in values.items()]))
+    converted = {
+        name: cast(value, types.field(name).data_type, schema.field(name).data_type, (name,))
+        for name, value in values.items()
+    }
+    return frame.withColumns(converted)
 
 
 def with_absent_partitions(
@@ -102,7 +130,7 @@ def _assigned(
         # The write itself matches fields by their names.
         values = [f.col(quote(field.name)) for field in given.fields]
     else:
-        placing = _Placing(f, insert_cast(frame.sparkSession), widens)
+        placing = _Placing.of(frame, widens=widens)
         values = [placing.column(field, target) for field, target in pairs]
     return [value.alias(name) for value, name in zip(values, names, strict=True)]
 
@@ -132,17 +160,23 @@ def _is_taken_over(given: DataType, wanted: DataType, widens: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Placing:
-    """Values as those of columns, fields of structs by position."""
+    """Values as those of columns, fields of structs by position or by name."""
 
     f: Any
     cast: Cast
     widens: bool
+    by_name: bool
+
+    @classmethod
+    def of(cls, frame: DataFrame, *, widens: bool = False, by_name: bool = False) -> _Placing:
+        return cls(functions_of(frame), insert_cast(frame.sparkSession), widens, by_name)
 
     def column(self, given: StructField, target: StructField | None) -> Column:
         value = self.f.col(quote(given.name))
         if target is None:
             return value
-        return self.placed(value, given.data_type, target.data_type, (target.name,))
+        placed = self.placed(value, given.data_type, target.data_type, (target.name,))
+        return placed.alias(given.name)
 
     def placed(self, value: Column, given: DataType, wanted: DataType, path: Path) -> Column:
         f = self.f
@@ -161,20 +195,25 @@ class _Placing:
         return self.cast(value, given, wanted, path)
 
     def _struct(self, value: Column, given: StructType, wanted: StructType, path: Path) -> Column:
+        parts = []
+        for field, target in self._pairs(given, wanted, path):
+            part, name = value.getField(field.name), field.name
+            if target is not None:
+                here, name = (*path, target.name), target.name
+                part = self.placed(part, field.data_type, target.data_type, here)
+            parts.append(part.alias(name))
+        return self.f.when(value.isNotNull(), self.f.struct(*parts))
+
+    def _pairs(
+        self, given: StructType, wanted: StructType, path: Path
+    ) -> list[tuple[StructField, StructField | None]]:
+        """The fields of a value with those that they are stored as."""
+        if self.by_name:
+            return [(field, wanted.find(field.name)) for field in given.fields]
         if len(given) < len(wanted):
             raise SchemaMismatchError(
                 f"the value for {render_path(path)} has {len(given)} fields, but values are needed "
                 f"for {len(wanted)}: {', '.join(wanted.names)}",
                 hint="give all fields of the struct, in the order of the table",
             )
-        parts = []
-        for place, field in enumerate(given.fields):
-            part = value.getField(field.name)
-            if place < len(wanted):
-                target = wanted.fields[place]
-                kinds = (field.data_type, target.data_type)
-                part = self.placed(part, *kinds, (*path, target.name)).alias(target.name)
-            else:
-                part = part.alias(field.name)
-            parts.append(part)
-        return self.f.when(value.isNotNull(), self.f.struct(*parts))
+        return list(zip_longest(given.fields, wanted.fields))

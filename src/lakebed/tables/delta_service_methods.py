@@ -21,7 +21,7 @@ from lakebed.commands.row_target import USER_METADATA, RowTarget
 from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spark.assigning import assigned_by_name
+from lakebed.spark.assigning import copied_by_name
 from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
@@ -182,7 +182,7 @@ class DeltaServiceMethods:
         request = CopyRequest(
             _checked_text(source, "source"),
             _checked_text(fileFormat, "fileFormat"),
-            lambda frame, snapshot: assigned_by_name(frame, snapshot.schema),
+            lambda frame, snapshot: copied_by_name(frame, snapshot.schema),
             files,
             pattern,
             {} if formatOptions is None else formatOptions,

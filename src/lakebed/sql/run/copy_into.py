@@ -8,7 +8,7 @@ from lakebed.commands.copy_into import FORMATS, CopyRequest, copy_files, preview
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.assigning import assigned_by_name, assigned_by_position
+from lakebed.spark.assigning import copied_by_name, copied_by_position
 from lakebed.spark.functions import functions_of
 from lakebed.spark.planes import plane_for
 from lakebed.sql.column_errors import pointing_at
@@ -60,7 +60,7 @@ class _Arrange:
         if statement.select is not None:
             frame = frame.select(*[f.expr(each.text) for each in statement.select])
         if not statement.by_position:
-            return assigned_by_name(frame, schema)
+            return copied_by_name(frame, schema)
         refs = statement.columns
         targets = list(schema.fields)
         if refs is not None:
@@ -74,7 +74,7 @@ class _Arrange:
                 position=statement.table.position,
                 hint="list the columns that the files have, as in COPY INTO t (a, b)",
             )
-        return assigned_by_position(frame, targets)
+        return copied_by_position(frame, targets)
 
 
 def _check(context: SqlContext, statement: CopyStatement) -> None:

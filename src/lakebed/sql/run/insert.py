@@ -17,9 +17,9 @@ from lakebed.spark.assigning import (
     assigned_by_name,
     assigned_by_position,
     with_absent_partitions,
+    with_values,
 )
 from lakebed.spark.functions import functions_of
-from lakebed.spark.projection import spark_type
 from lakebed.spark.session_settings import all_settings
 from lakebed.spec.schema import StructField
 from lakebed.sql.column_errors import pointing_at
@@ -186,10 +186,8 @@ class Insert:
 
     def _with_static(self, frame: DataFrame) -> DataFrame:
         f = functions_of(frame)
-        for name, part in self._static.items():
-            kind = spark_type(self._schema.field(name).data_type)
-            frame = frame.withColumn(name, f.expr(str(part.value)).cast(kind))
-        return frame
+        values = {name: f.expr(str(part.value)) for name, part in self._static.items()}
+        return with_values(frame, values, self._schema)
 
     def _static_condition(self) -> str:
         return " AND ".join(
