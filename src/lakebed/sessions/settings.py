@@ -16,7 +16,7 @@ from lakebed.commands.optimize import auto
 from lakebed.commands.optimize import request as optimize_request
 from lakebed.commands.vacuum import options as vacuum_options
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark import read_request
+from lakebed.spark import casting, read_request
 from lakebed.spark.flags import parse_flag
 from lakebed.spark.session_settings import all_settings
 from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
@@ -50,6 +50,8 @@ HONOURED: Mapping[str, str] = {
     TXN_APP_ID: "the application of idempotent writes, with the next one",
     TXN_VERSION: "the version of the next idempotent write",
     TXN_RESET: "true: the version is unset after a write",
+    casting.POLICY: "ANSI, STRICT or LEGACY: how INSERT, UPDATE and MERGE convert values",
+    casting.FOLLOWS_ANSI: "true: UPDATE and MERGE go by `spark.sql.ansi.enabled` instead",
     PARTITION_OVERWRITE: "dynamic: overwrites replace the partitions that have new rows",
     MAX_RECORDS: "the most rows of a file, as with the option `maxRecordsPerFile`",
     COMPRESSION: "the codec of data files, unless the table or the write asks for another",
