@@ -104,7 +104,7 @@ SELECT * FROM notes;
 SET spark.sql.ansi.enabled = false;
 
 INSERT INTO notes VALUES ('x', 'not a number', 1);
--- error: CONSTRAINT_VIOLATION type of column id
+-- error: CAST_INVALID_INPUT 'x'
 
 SET spark.sql.ansi.enabled = true;
 
@@ -115,6 +115,9 @@ INSERT INTO nested VALUES (1, named_struct('city', 'Ulm', 'zip', 89073), array('
 INSERT INTO nested SELECT 2, NULL, array(), map();
 
 INSERT INTO nested BY NAME SELECT 3 AS id, named_struct('zip', '12345', 'city', 'X') AS place;
+-- error: CAST_INVALID_INPUT 'X'
+
+INSERT INTO nested BY NAME SELECT 3 AS id, named_struct('zip', 12345, 'city', 'X') AS place;
 
 UPDATE nested SET place.zip = 1 WHERE place.city = 'Ulm';
 
