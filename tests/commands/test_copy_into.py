@@ -20,7 +20,12 @@ import lakebed
 from lakebed import DeltaTable
 from lakebed.commands import write
 from lakebed.commands.copy_source import glob_pattern
-from lakebed.errors import DataFileError, InvalidArgumentError, StorageError
+from lakebed.errors import (
+    DataFileError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    StorageError,
+)
 
 ODD = "it's; [1]{a,b} ü*.parquet"
 
@@ -159,3 +164,25 @@ def test_patterns_stay_inside_folders() -> None:
     assert glob_pattern("**/*.csv").fullmatch("b/c/a.csv")
     assert glob_pattern("{a,b}?[!c]").fullmatch("bxd")
     assert not glob_pattern("{a,b}?[!c]").fullmatch("bxc")
+
+
+def test_fields_of_structs_go_by_name_and_none_is_dropped(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, source = tmp_path / "structs", tmp_path / "from"
+    kind = pa.struct({"b": pa.int32(), "a": pa.int32()})
+    lakebed.write(path, pa.schema({"v": kind}).empty_table())
+    source.mkdir()
+    table = DeltaTable.forPath(spark, str(path))
+    pq.write_table(pa.table({"v": [{"a": 1, "b": 2}, {"a": 3, "b": None}]}), source / "1.parquet")
+    assert load(table, source) == 2
+    pq.write_table(pa.table({"v": [{"a": 5}, None]}), source / "2.parquet")
+    assert load(table, source) == 2
+    stored = [{"b": 2, "a": 1}, {"b": None, "a": 3}, {"b": None, "a": 5}, None]
+    found = lakebed.open(path).to_arrow()["v"].to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, stored))
+    pq.write_table(pa.table({"v": [{"a": 7, "c": 8}]}), source / "3.parquet")
+    with pytest.raises(SchemaMismatchError, match=r"v\.c"):
+        load(table, source)
+    assert load(table, source, mergeSchema=True) == 1
+    assert {"b": None, "a": 7, "c": 8} in lakebed.open(path).to_arrow()["v"].to_pylist()

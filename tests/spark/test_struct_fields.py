@@ -1,7 +1,8 @@
 """Structs whose fields are not those of the table: stored as delta-spark stores them, or refused.
 
-What is expected was recorded from delta-spark 4.4.0 on Spark 4.2. No command drops a field that a
-value has, or fills one that it lacks, unless it says so.
+What is expected of top-level structs was recorded from delta-spark 4.4.0 on Spark 4.2; what is
+expected deeper inside follows its source. No command drops a field that a value has, or fills one
+that it lacks, unless it says so.
 """
 
 from __future__ import annotations

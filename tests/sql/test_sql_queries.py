@@ -191,14 +191,14 @@ def test_names_follow_the_case_sensitivity_of_the_session(shop: SparkSession) ->
         shop.conf.unset("spark.sql.caseSensitive")
 
 
-def test_a_frame_keeps_its_version_and_the_next_statement_sees_the_newest(
+def test_a_frame_of_a_statement_sees_the_newest_version(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1]}))
     query = f"SELECT * FROM delta.`{tmp_path}`"
     before = spark.sql(query)
     lakebed.write(tmp_path, pa.table({"id": [2]}))
-    assert (before.count(), spark.sql(query).count()) == (1, 2)
+    assert (before.count(), spark.sql(query).count()) == (2, 2)
 
 
 def test_other_formats_are_filled_from_delta_tables(shop: SparkSession) -> None:
@@ -223,7 +223,7 @@ def test_plans_are_explained_and_results_cached(shop: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("way", ["statement", "catalog"])
-def test_uncaching_releases_the_version_that_was_cached(
+def test_cached_tables_keep_their_rows_until_they_are_uncached(
     shop: SparkSession, tmp_path: Path, way: str
 ) -> None:
     lakebed.write(tmp_path / "t", pa.table({"id": [1]}))
@@ -241,11 +241,12 @@ def test_uncaching_releases_the_version_that_was_cached(
     change("CACHE")
     assert shop.catalog.isCached(name)
     lakebed.write(tmp_path / "t", pa.table({"id": [2]}))
-    assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,)]
+    assert rows(shop, f"SELECT * FROM {name}") == [(1,)]
     change("CACHE")
     assert manager.numCachedEntries() == before + 1
-    assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,)]
-    lakebed.write(tmp_path / "t", pa.table({"id": [3]}))
+    assert rows(shop, f"SELECT * FROM {name}") == [(1,)]
+    shop.sql(f"INSERT INTO {name} VALUES (3)")
+    assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,), (3,)]
     change("UNCACHE")
     assert manager.numCachedEntries() == before
     assert rows(shop, f"SELECT * FROM {name}") == [(1,), (2,), (3,)]

@@ -203,8 +203,8 @@ def test_a_function_and_the_query_around_it_see_one_version(
 
     monkeypatch.setattr(nested.NestedStatements, "read", late)
     assert rows(shop, "SELECT total(), (SELECT count(*) FROM orders)") == [(2, 2)]
-    assert rows(shop, "SELECT total(), total() + total()") == [(2, 4)]
-    assert rows(shop, "SELECT total()") == [(3,)]
+    assert rows(shop, "SELECT total(), total() + total()") == [(3, 6)]
+    assert rows(shop, "SELECT total()") == [(4,)]
 
 
 def test_names_in_functions_are_looked_up_as_spark_does(shop: SparkSession) -> None:
