@@ -189,7 +189,7 @@ _ON_PURPOSE = {
     **_listed(
         on_purpose,
         "error rows",
-        "replaceWhere with an append is refused; delta-spark ignores the option and replaces nothing",
+        "replaceWhere with an append is refused; delta-spark ignores the option",
         "save: replaceWhere with append",
     ),
     **_listed(

@@ -48,8 +48,8 @@ class CommandReads:
         """Rows are judged by themselves, unless a subquery or a source reads the table too."""
         return cls(transaction.snapshot, lambda *_: transaction.read_whole_table())
 
-    def pinned(self, frame: DataFrame) -> DataFrame:
-        """The DataFrame over one version of each table."""
+    def pinned(self, frame: DataFrame, *, but: str | None = None) -> DataFrame:
+        """The DataFrame over one version of each table, but for the one with this URL."""
         if is_connect(frame):
             self._look_at_plan(frame)
             return frame
@@ -57,19 +57,19 @@ class CommandReads:
         from lakebed.spark.internals.delta_scans import following, replaced
         from lakebed.spark.table_files import table_files_of
 
-        indexes = following(frame)
-        if not indexes:
-            return frame
-        pinned = []
-        for index in indexes:
+        indexes, pinned = [], []
+        for index in following(frame):
             table = table_files_of(index)
             url = table.listing.snapshot.store.url
+            if url == but:
+                continue
+            indexes.append(index)
             is_target = self._is_target(url)
             self.reads_target |= is_target
             fixed = table.pinned(self._versions.get(url), self._on_read if is_target else None)
             self._versions[url] = fixed.listing.snapshot
             pinned.append(fixed.to_java())
-        return replaced(frame, indexes, pinned)
+        return replaced(frame, indexes, pinned) if indexes else frame
 
     def _look_at_plan(self, frame: DataFrame) -> None:
         """A server reads the newest version, which is not older than the one of the command."""

@@ -81,6 +81,13 @@ class Insert:
         rows = self._with_static(self._by_name() if by_name else self._by_position())
         return with_absent_partitions(rows, self._schema, self._found.snapshot.partition_columns)
 
+    def pin_sources(self, reads: CommandReads) -> None:
+        """The versions of other tables are those that the command has read so far.
+
+        That of its own table is decided by its transaction, which has to know what was read.
+        """
+        self.rows = reads.pinned(self.rows, but=self._found.snapshot.store.url)
+
     def _write(self, frame: DataFrame) -> None:
         writer = frame.write.format("delta")
         if self._statement.evolves:

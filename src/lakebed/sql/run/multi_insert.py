@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from lakebed.errors import SqlError
+from lakebed.spark.command_reads import CommandReads
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.multi_insert import MultiInsert
 from lakebed.sql.run.insert import Insert
@@ -27,9 +28,10 @@ def run_multi_insert(context: SqlContext, statement: MultiInsert) -> DataFrame |
                 hint="give the others a statement of their own",
             )
         inserts.append(Insert(context, each, table, statement.source))
+    reads = CommandReads(None, lambda *_: None)
     with same_versions():
         for insert in inserts:
-            _ = insert.rows
+            insert.pin_sources(reads)
     for insert in inserts:
         insert.run()
     return context.empty()
