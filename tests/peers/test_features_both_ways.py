@@ -8,6 +8,7 @@ both engines give the same details of a table, and the same answers to the queri
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -75,9 +76,18 @@ def _turns(feature: Feature, peers: Peers, twins: Sequence[Path]) -> Differing:
         rows = [_check_alike(feature, peers, twin, number) for twin in twins]
         if rows[0] != rows[1]:
             differing["rows"] = (rows[0], rows[1])
-        found = differing_logs(*map(log_state, twins))
-        differing.update({name: found[name] for name in _LOG_ASPECTS if name in found})
+        differing.update(_differing_twins(twins))
     return differing
+
+
+def _differing_twins(twins: Sequence[Path]) -> Differing:
+    """What the logs of both say; how wide the gaps of identity values are depends on the tasks."""
+    states = [log_state(twin) for twin in twins]
+    for state in states:
+        mark = r'(?<="delta.identity.highWaterMark":)-?\d+'
+        state.metadata["schemaString"] = re.sub(mark, "0", state.metadata["schemaString"])
+    found = differing_logs(*states)
+    return {name: found[name] for name in _LOG_ASPECTS if name in found}
 
 
 def _run(peers: Peers, statements: Sequence[Sequence[str]]) -> None:
