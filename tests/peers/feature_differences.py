@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from comparing import Difference
+from comparing import Difference, gap
 
-FEATURE_DIFFERENCES: dict[str, Difference] = {}
+_ROW_IDS = "SQL does not show _metadata.row_id and _metadata.row_commit_version"
+
+FEATURE_DIFFERENCES: dict[str, Difference] = {
+    "row tracking": gap("queries", _ROW_IDS),
+    "row tracking with deletion vectors": gap("queries", _ROW_IDS),
+}

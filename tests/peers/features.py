@@ -181,7 +181,7 @@ FEATURES: list[Feature] = [
     ),
     table(
         "default values",
-        "n INT DEFAULT 7, s STRING DEFAULT 'it''s'",
+        "n INT DEFAULT 7, s STRING DEFAULT 'x y'",
         properties={"delta.feature.allowColumnDefaults": "supported"},
         before={1: ("ALTER TABLE {t} ALTER COLUMN n SET DEFAULT 8",)},
     ),
