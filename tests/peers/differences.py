@@ -111,13 +111,16 @@ _GAPS = {
     **_listed(
         gap,
         "error rows",
-        "UPDATE does not follow storeAssignmentPolicy STRICT",
+        "storeAssignmentPolicy STRICT is not followed",
+        "strict store assignment: insert long into int",
         "strict store assignment: update with a long",
     ),
     **_listed(
         gap,
         "operation",
-        "tables that the DataFrame API creates by name have the operation WRITE",
+        "tables that the DataFrame API creates or replaces by name have the operation WRITE",
+        "save: saveAsTable overwrite",
+        "save: writeTo createOrReplace",
         "save new: as table with a path",
         "save new: writeTo create",
     ),
@@ -132,12 +135,22 @@ _GAPS = {
         "metrics",
         "replaceWhere on partitions does not count the rows that it deletes",
         "save partitions: replaceWhere",
+        "insert into partitions: replace where a partition",
+        "insert into partitions: overwrite a static partition",
+    ),
+    **_listed(
+        gap,
+        "error",
+        "NULL is taken for a condition",
+        "delete: null",
     ),
     **_listed(
         gap,
         "version operation metrics",
         "a write without rows commits an empty version",
         "insert: select of no rows",
+        "dynamic overwrite: with no rows",
+        "save: append nothing",
     ),
     **_listed(
         gap,
@@ -189,7 +202,7 @@ _ON_PURPOSE = {
     **_listed(
         on_purpose,
         "error rows",
-        "replaceWhere with an append is refused; delta-spark ignores the option and replaces nothing",
+        "replaceWhere with an append is refused; delta-spark ignores the option",
         "save: replaceWhere with append",
     ),
     **_listed(
