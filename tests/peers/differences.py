@@ -119,6 +119,7 @@ _GAPS = {
         gap,
         "operation",
         "tables that the DataFrame API creates or replaces by name have the operation WRITE",
+        "save new: as table",
         "save: saveAsTable overwrite",
         "save: writeTo createOrReplace",
         "save new: as table with a path",
@@ -166,6 +167,18 @@ _GAPS = {
 }
 
 _ON_PURPOSE = {
+    **_listed(
+        on_purpose,
+        "error",
+        "ADD COLUMN IF NOT EXISTS works, which delta-spark does not parse",
+        "alter: add if not exists",
+    ),
+    **_listed(
+        on_purpose,
+        "error",
+        "SHOW CREATE TABLE works, which delta-spark refuses",
+        "show: create table",
+    ),
     **_listed(
         on_purpose,
         "error rows",
