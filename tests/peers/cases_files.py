@@ -23,7 +23,23 @@ _OPTIMIZE = [
         _SMALL_FILES,
         {
             "all": ["OPTIMIZE {t}", _FILES],
+            "where": ["OPTIMIZE {t} WHERE p = 1", _FILES],
         },
+    ),
+    *group(
+        "vacuum",
+        [*_NO_PARTS, "UPDATE {t} SET s = 'x' WHERE id = 1"],
+        {
+            "default": ["VACUUM {t}", "SELECT * FROM {t} VERSION AS OF 1"],
+        },
+    ),
+    *group(
+        "vacuum all",
+        [*_NO_PARTS, "INSERT OVERWRITE {t} VALUES (9, 'z')"],
+        {
+            "retain nothing": ["VACUUM {t} RETAIN 0 HOURS", "SELECT * FROM {t}"],
+        },
+        conf={"spark.databricks.delta.retentionDurationCheck.enabled": "false"},
     ),
 ]
 

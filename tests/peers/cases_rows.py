@@ -138,6 +138,14 @@ _UPDATE_DELETE = [
             "text that is no number": "DELETE FROM {t} WHERE id = 'one'",
         },
     ),
+    *group(
+        "delete in partitions",
+        [_PARTS],
+        {
+            "a partition": "DELETE FROM {t} WHERE p = 1",
+            "the null partition": "DELETE FROM {t} WHERE p IS NULL",
+        },
+    ),
 ]
 
 _MATCH = "MERGE INTO {t} t USING {s} s ON t.id = s.id "
@@ -181,6 +189,10 @@ _MERGE = [
             "upsert": (
                 "MERGE INTO {t} t USING (SELECT 1 AS id, 'x' AS s, 1 AS p UNION ALL SELECT 9, 'y', 4) s "
                 "ON t.id = s.id AND t.p = s.p WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            ),
+            "moves a row": (
+                "MERGE INTO {t} t USING (SELECT 1 AS id, 6 AS p) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET t.p = s.p"
             ),
             "one partition": (
                 "MERGE INTO {t} t USING (SELECT 3 AS id) s ON t.p = 2 AND t.id = s.id WHEN MATCHED THEN DELETE"

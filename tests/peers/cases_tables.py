@@ -136,6 +136,22 @@ _SHOW = [
             "create table": "SHOW CREATE TABLE {t}",
         },
     ),
+    *group(
+        "show detail",
+        [_PLAIN],
+        {"describe detail": "DESCRIBE DETAIL {t}"},
+        columns=(
+            "format",
+            "name",
+            "description",
+            "partitionColumns",
+            "clusteringColumns",
+            "properties",
+            "minReaderVersion",
+            "minWriterVersion",
+            "tableFeatures",
+        ),
+    ),
 ]
 
 CASES: list[Case] = [*_CREATE, *_ALTER, *_SHOW]

@@ -185,6 +185,8 @@ _COMPUTED = [
             "insert a wrong value": (
                 "INSERT INTO {t} VALUES (2, TIMESTAMP'2021-01-02 03:04:05', DATE'2021-01-03')"
             ),
+            "insert null": "INSERT INTO {t} (id, ts) VALUES (2, NULL)",
+            "insert too few values": "INSERT INTO {t} VALUES (2, TIMESTAMP'2021-01-02 03:04:05')",
         },
     ),
     *group(
@@ -196,6 +198,8 @@ _COMPUTED = [
         {
             "insert": "INSERT INTO {t} (s) SELECT /*+ COALESCE(1) */ 'c'",
             "insert a value": "INSERT INTO {t} VALUES (1, 'c')",
+            "update": "UPDATE {t} SET id = 1",
+            "update another column": "UPDATE {t} SET s = 'u'",
         },
     ),
     *group(
@@ -230,6 +234,8 @@ _COMPUTED = [
             "insert": "INSERT INTO {t} (id) VALUES (2)",
             "insert default": "INSERT INTO {t} VALUES (2, DEFAULT, DEFAULT, DEFAULT)",
             "insert null": "INSERT INTO {t} VALUES (2, NULL, NULL, NULL)",
+            "insert too few values": "INSERT INTO {t} VALUES (2)",
+            "update to default": "UPDATE {t} SET n = DEFAULT, ts = DEFAULT",
         },
     ),
     *group(
@@ -241,6 +247,8 @@ _COMPUTED = [
         ],
         {
             "insert that breaks it": "INSERT INTO {t} VALUES (3, 'c'), (-1, 'x')",
+            "insert null": "INSERT INTO {t} VALUES (NULL, 'x')",
+            "update that breaks it": "UPDATE {t} SET id = id - 1",
         },
     ),
 ]

@@ -22,6 +22,8 @@ _TRAVEL = [
         _HISTORY,
         {
             "version": "SELECT * FROM {t} VERSION AS OF 1",
+            "version with at": "SELECT * FROM {t}@v1",
+            "version by path with at": "SELECT * FROM delta.`{path}@v2`",
         },
     ),
     *group(
@@ -29,7 +31,26 @@ _TRAVEL = [
         _HISTORY,
         {
             "to a version": "RESTORE TABLE {t} TO VERSION AS OF 1",
+            "to the first version": "RESTORE TABLE {t} TO VERSION AS OF 0",
         },
+    ),
+    *group(
+        "history",
+        _HISTORY,
+        {
+            "all": "DESCRIBE HISTORY {t}",
+        },
+        columns=("version", "operation", "isolationLevel", "isBlindAppend", "readVersion"),
+        ordered=True,
+    ),
+    *group(
+        "history parameters",
+        _HISTORY,
+        {
+            "of row changes": "DESCRIBE HISTORY {t}",
+        },
+        columns=("version", "map_keys(operationParameters)"),
+        ordered=True,
     ),
 ]
 
@@ -39,6 +60,7 @@ _CHANGE_FEED = [
         _FEED,
         {
             "insert": _CHANGES,
+            "update": ["UPDATE {t} SET s = 'u' WHERE id = 1", _CHANGES],
         },
     ),
 ]
@@ -52,6 +74,7 @@ _EVOLUTION = [
         ],
         {
             "insert by name": "INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 2 AS id, 5 AS n",
+            "insert by position": "INSERT WITH SCHEMA EVOLUTION INTO {t} SELECT 2, 'b', 5 AS n",
         },
     ),
     *group(
@@ -62,6 +85,10 @@ _EVOLUTION = [
         ],
         {
             "insert": "INSERT INTO {t} SELECT 2 AS id, 'b' AS s, 5 AS n",
+            "merge": (
+                "MERGE INTO {t} t USING (SELECT 2 AS id, 'b' AS s, 5 AS n) s ON t.id = s.id "
+                "WHEN NOT MATCHED THEN INSERT *"
+            ),
         },
         conf={"spark.databricks.delta.schema.autoMerge.enabled": "true"},
     ),
