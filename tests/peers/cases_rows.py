@@ -16,17 +16,6 @@ _SOURCE_ROWS = (
     "SELECT * FROM VALUES (1, 'x', 10.0D), (3, 'z', NULL), (7, 'n', 70.0D) AS v(id, s, v)"
 )
 _SOURCE = f"CREATE TEMP VIEW {{s}} AS {_SOURCE_ROWS}"
-_AGAIN = (
-    "CREATE OR REPLACE TEMP VIEW {s} AS SELECT * FROM VALUES "
-    "(1, 'x', 10.0D), (1, 'again', 1.0D), (7, 'n', 70.0D) AS v(id, s, v)"
-)
-_WITH_NULL = (
-    "CREATE OR REPLACE TEMP VIEW {s} AS SELECT * FROM VALUES "
-    "(1, 'x', 10.0D), (NULL, 'sn', 0.0D) AS v(id, s, v)"
-)
-_NO_SOURCE_ROWS = f"CREATE OR REPLACE TEMP VIEW {{s}} AS {_SOURCE_ROWS} WHERE false"
-_VECTORS = "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
-_NO_VECTORS = "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
 
 _INSERT = [
     *group(
