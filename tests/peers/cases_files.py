@@ -24,47 +24,13 @@ _OPTIMIZE = [
         {
             "all": ["OPTIMIZE {t}", _FILES],
             "where": ["OPTIMIZE {t} WHERE p = 1", _FILES],
-            "where null": ["OPTIMIZE {t} WHERE p IS NULL", _FILES],
-            "where no partition": "OPTIMIZE {t} WHERE id = 1",
-            "zorder": ["OPTIMIZE {t} ZORDER BY (id, s)", _FILES],
-            "zorder by a partition": "OPTIMIZE {t} ZORDER BY (p)",
-            "zorder by an unknown column": "OPTIMIZE {t} ZORDER BY (nope)",
-            "twice": ["OPTIMIZE {t}", "OPTIMIZE {t}", _FILES],
-            "after delete": ["DELETE FROM {t} WHERE id < 3", "OPTIMIZE {t}", _FILES],
-            "by path": ["OPTIMIZE delta.`{path}`", _FILES],
-            "purge": [
-                "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
-                "DELETE FROM {t} WHERE id = 2",
-                "REORG TABLE {t} APPLY (PURGE)",
-                _FILES,
-            ],
         },
-    ),
-    *group(
-        "optimize result",
-        _NO_PARTS,
-        {
-            "counts": "OPTIMIZE {t}",
-            "counts of nothing": ["OPTIMIZE {t}", "OPTIMIZE {t}"],
-            "counts of zorder": "OPTIMIZE {t} ZORDER BY (id)",
-        },
-        columns=(
-            "metrics.numFilesAdded",
-            "metrics.numFilesRemoved",
-            "metrics.partitionsOptimized",
-            "metrics.numBatches",
-            "metrics.totalConsideredFiles",
-        ),
     ),
     *group(
         "vacuum",
         [*_NO_PARTS, "UPDATE {t} SET s = 'x' WHERE id = 1"],
         {
             "default": ["VACUUM {t}", "SELECT * FROM {t} VERSION AS OF 1"],
-            "too short": "VACUUM {t} RETAIN 0 HOURS",
-            "negative": "VACUUM {t} RETAIN -1 HOURS",
-            "dry run": "VACUUM {t} DRY RUN",
-            "lite": ["VACUUM {t} LITE", "SELECT * FROM {t}"],
         },
     ),
     *group(
@@ -72,10 +38,6 @@ _OPTIMIZE = [
         [*_NO_PARTS, "INSERT OVERWRITE {t} VALUES (9, 'z')"],
         {
             "retain nothing": ["VACUUM {t} RETAIN 0 HOURS", "SELECT * FROM {t}"],
-            "read a version that is gone": [
-                "VACUUM {t} RETAIN 0 HOURS",
-                "SELECT * FROM {t} VERSION AS OF 1",
-            ],
         },
         conf={"spark.databricks.delta.retentionDurationCheck.enabled": "false"},
     ),
@@ -119,7 +81,6 @@ _CLONES = [
                 "UPDATE {t} SET s = 'clone'",
                 "SELECT * FROM {s}",
             ],
-            "of what is not there": "CREATE TABLE {t} SHALLOW CLONE {u}",
             "shallow by path": [
                 "CREATE TABLE delta.`{path}` SHALLOW CLONE {s}",
                 "SELECT * FROM delta.`{path}`",
@@ -149,21 +110,6 @@ _PARQUET = [
                 "SELECT * FROM delta.`{dir}`",
             ],
             "without the partition column": "CONVERT TO DELTA parquet.`{dir}`",
-            "with a wrong partition column": "CONVERT TO DELTA parquet.`{dir}` PARTITIONED BY (q INT)",
-            "without statistics": [
-                "CONVERT TO DELTA parquet.`{dir}` NO STATISTICS PARTITIONED BY (p BIGINT)",
-                "SELECT count(*), max(id) FROM delta.`{dir}`",
-            ],
-            "again": [
-                "CONVERT TO DELTA parquet.`{dir}` PARTITIONED BY (p BIGINT)",
-                "CONVERT TO DELTA parquet.`{dir}` PARTITIONED BY (p BIGINT)",
-            ],
-            "and change": [
-                "CONVERT TO DELTA parquet.`{dir}` PARTITIONED BY (p BIGINT)",
-                "DELETE FROM delta.`{dir}` WHERE id < 3",
-                "SELECT * FROM delta.`{dir}`",
-            ],
-            "of an empty folder": "CONVERT TO DELTA parquet.`{dir}/no/such`",
         },
     ),
     *group(
@@ -178,16 +124,7 @@ _PARQUET = [
                 "CREATE TABLE {t} (id INT) USING delta LOCATION '{path}'",
                 "INSERT INTO {t} VALUES (1)",
             ],
-            "a folder that is no table": [
-                call("write_parquet", path="{dir}", query="SELECT 1 AS a", parts=[]),
-                "SELECT * FROM delta.`{dir}`",
-            ],
             "what is not there": "SELECT * FROM delta.`{dir}/nothing`",
-            "a path with spaces and signs": [
-                "CREATE TABLE delta.`{dir}/a b%20+&ü` (id INT, p STRING) USING delta PARTITIONED BY (p)",
-                "INSERT INTO delta.`{dir}/a b%20+&ü` VALUES (1, 'x y/z=%'), (2, ''), (3, NULL)",
-                "SELECT * FROM delta.`{dir}/a b%20+&ü`",
-            ],
         },
     ),
 ]

@@ -87,13 +87,9 @@ _NESTED = [
         {
             "update a field": "UPDATE {t} SET p.a = 7",
             "update a deep field": "UPDATE {t} SET p.b.c = 'deep' WHERE id = 1",
-            "update two fields": "UPDATE {t} SET p.a = 7, p.b.d = 8",
             "update a struct and its field": "UPDATE {t} SET p = NULL, p.a = 1",
             "update a struct with a struct": (
                 "UPDATE {t} SET p = named_struct('a', 5, 'b', named_struct('c', 'n', 'd', 6))"
-            ),
-            "update a struct in another order of fields": (
-                "UPDATE {t} SET p = named_struct('b', named_struct('d', 6, 'c', 'n'), 'a', 5)"
             ),
             "update a struct with fewer fields": "UPDATE {t} SET p = named_struct('a', 5)",
             "update a struct with more fields": (
@@ -101,45 +97,14 @@ _NESTED = [
             ),
             "update a struct with null": "UPDATE {t} SET p = NULL",
             "update an array": "UPDATE {t} SET l = array(named_struct('x', 2, 'y', 'u'))",
-            "update a field in an array": "UPDATE {t} SET l.x = 1",
-            "update a map": "UPDATE {t} SET m = map('q', 2, 'r', NULL)",
-            "update where a field": "UPDATE {t} SET id = 9 WHERE p.b.c = 'x'",
             "delete where a field": "DELETE FROM {t} WHERE p.a = 1",
             "delete where a map entry": "DELETE FROM {t} WHERE m['k'] = 1",
-            "insert more fields": (
-                "INSERT INTO {t} (id, p) SELECT 3, named_struct('a', 1, 'b', named_struct('c', 'x', 'd', 2, 'e', 3))"
-            ),
-            "insert fewer fields": "INSERT INTO {t} (id, p) SELECT 3, named_struct('a', 1)",
-            "insert fields in another order": (
-                "INSERT INTO {t} (id, p) SELECT 3, named_struct('b', named_struct('d', 4, 'c', 'x'), 'a', 1)"
-            ),
-            "insert by name in another order": (
-                "INSERT INTO {t} BY NAME SELECT named_struct('b', named_struct('d', 4, 'c', 'x'), 'a', 1) AS p, 3 AS id"
-            ),
             "insert more fields in an array": (
                 "INSERT INTO {t} (id, l) SELECT 3, array(named_struct('x', 1, 'y', 'l', 'z', 2))"
-            ),
-            "insert with schema evolution": (
-                "INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 3 AS id, "
-                "named_struct('a', 1, 'b', named_struct('c', 'x', 'd', 2, 'e', 3)) AS p"
-            ),
-            "merge a struct by name": (
-                "MERGE INTO {t} t USING (SELECT 1 AS id, named_struct('b', named_struct('d', 9, 'c', 'm'), 'a', 4) AS p) s "
-                "ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.p = s.p"
-            ),
-            "merge more fields": (
-                "MERGE INTO {t} t USING (SELECT 1 AS id, named_struct('a', 4, 'b', named_struct('c', 'm', 'd', 9), 'z', 1) "
-                "AS p) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.p = s.p"
-            ),
-            "merge more fields with schema evolution": (
-                "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT 1 AS id, "
-                "named_struct('a', 4, 'b', named_struct('c', 'm', 'd', 9), 'z', 1) AS p) s "
-                "ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.p = s.p"
             ),
             "merge a deep field": (
                 "MERGE INTO {t} t USING (SELECT 2 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.p.b.d = 3"
             ),
-            "add a field": "ALTER TABLE {t} ADD COLUMNS (p.e DOUBLE AFTER a)",
             "add a field in an array": "ALTER TABLE {t} ADD COLUMNS (l.element.z INT)",
         },
     ),
@@ -222,13 +187,6 @@ _COMPUTED = [
             ),
             "insert null": "INSERT INTO {t} (id, ts) VALUES (2, NULL)",
             "insert too few values": "INSERT INTO {t} VALUES (2, TIMESTAMP'2021-01-02 03:04:05')",
-            "update its source": "UPDATE {t} SET ts = TIMESTAMP'2022-01-01 00:00:00'",
-            "update it": "UPDATE {t} SET d = DATE'2022-01-01'",
-            "merge": (
-                "MERGE INTO {t} t USING (SELECT 5 AS id, TIMESTAMP'2023-01-01 00:00:00' AS ts) s ON t.id = s.id "
-                "WHEN NOT MATCHED THEN INSERT (id, ts) VALUES (s.id, s.ts)"
-            ),
-            "read by its source": "SELECT id FROM {t} WHERE ts < TIMESTAMP'2020-06-01 00:00:00'",
         },
     ),
     *group(
@@ -242,10 +200,6 @@ _COMPUTED = [
             "insert a value": "INSERT INTO {t} VALUES (1, 'c')",
             "update": "UPDATE {t} SET id = 1",
             "update another column": "UPDATE {t} SET s = 'u'",
-            "merge": (
-                "MERGE INTO {t} t USING (SELECT 'm' AS s) s ON t.s = s.s WHEN NOT MATCHED THEN INSERT (s) VALUES (s.s)"
-            ),
-            "sync": "ALTER TABLE {t} ALTER COLUMN id SYNC IDENTITY",
         },
     ),
     *group(
@@ -282,21 +236,6 @@ _COMPUTED = [
             "insert null": "INSERT INTO {t} VALUES (2, NULL, NULL, NULL)",
             "insert too few values": "INSERT INTO {t} VALUES (2)",
             "update to default": "UPDATE {t} SET n = DEFAULT, ts = DEFAULT",
-            "merge with default": (
-                "MERGE INTO {t} t USING (SELECT 5 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, DEFAULT)"
-            ),
-            "merge without the column": (
-                "MERGE INTO {t} t USING (SELECT 5 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
-            ),
-            "set default": [
-                "ALTER TABLE {t} ALTER COLUMN n SET DEFAULT 8",
-                "INSERT INTO {t} (id) VALUES (2)",
-            ],
-            "drop default": [
-                "ALTER TABLE {t} ALTER COLUMN n DROP DEFAULT",
-                "INSERT INTO {t} (id) VALUES (2)",
-            ],
-            "default of a wrong type": "ALTER TABLE {t} ALTER COLUMN n SET DEFAULT 'x'",
         },
     ),
     *group(
@@ -310,17 +249,6 @@ _COMPUTED = [
             "insert that breaks it": "INSERT INTO {t} VALUES (3, 'c'), (-1, 'x')",
             "insert null": "INSERT INTO {t} VALUES (NULL, 'x')",
             "update that breaks it": "UPDATE {t} SET id = id - 1",
-            "merge that breaks it": (
-                "MERGE INTO {t} t USING (SELECT -5 AS id, 'x' AS s) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
-            ),
-            "delete": "DELETE FROM {t} WHERE id = 1",
-            "add one that rows break": "ALTER TABLE {t} ADD CONSTRAINT large CHECK (id > 1)",
-            "add one that rows keep": "ALTER TABLE {t} ADD CONSTRAINT named CHECK (s IS NOT NULL)",
-            "add one of the same name": "ALTER TABLE {t} ADD CONSTRAINT POSITIVE CHECK (id > 0)",
-            "add one about an unknown column": "ALTER TABLE {t} ADD CONSTRAINT other CHECK (nope > 0)",
-            "drop": "ALTER TABLE {t} DROP CONSTRAINT positive",
-            "drop unknown": "ALTER TABLE {t} DROP CONSTRAINT nope",
-            "drop if exists": "ALTER TABLE {t} DROP CONSTRAINT IF EXISTS nope",
         },
     ),
 ]

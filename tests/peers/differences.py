@@ -110,14 +110,24 @@ _BEING_FIXED = {
 _GAPS = {
     **_listed(
         gap,
+        "result",
+        "DESCRIBE DETAIL has the name of a table without its catalog and database",
+        "show detail: describe detail",
+    ),
+    **_listed(
+        gap,
         "error rows",
-        "UPDATE does not follow storeAssignmentPolicy STRICT",
+        "storeAssignmentPolicy STRICT is not followed",
+        "strict store assignment: insert long into int",
         "strict store assignment: update with a long",
     ),
     **_listed(
         gap,
         "operation",
-        "tables that the DataFrame API creates by name have the operation WRITE",
+        "tables that the DataFrame API creates or replaces by name have the operation WRITE",
+        "save new: as table",
+        "save: saveAsTable overwrite",
+        "save: writeTo createOrReplace",
         "save new: as table with a path",
         "save new: writeTo create",
     ),
@@ -132,12 +142,22 @@ _GAPS = {
         "metrics",
         "replaceWhere on partitions does not count the rows that it deletes",
         "save partitions: replaceWhere",
+        "insert into partitions: replace where a partition",
+        "insert into partitions: overwrite a static partition",
+    ),
+    **_listed(
+        gap,
+        "error",
+        "NULL is taken for a condition",
+        "delete: null",
     ),
     **_listed(
         gap,
         "version operation metrics",
         "a write without rows commits an empty version",
         "insert: select of no rows",
+        "dynamic overwrite: with no rows",
+        "save: append nothing",
     ),
     **_listed(
         gap,
@@ -153,6 +173,24 @@ _GAPS = {
 }
 
 _ON_PURPOSE = {
+    **_listed(
+        on_purpose,
+        "error",
+        "a name may be followed by @v and a version, which delta-spark does not parse",
+        "time travel: version with at",
+    ),
+    **_listed(
+        on_purpose,
+        "error",
+        "ADD COLUMN IF NOT EXISTS works, which delta-spark does not parse",
+        "alter: add if not exists",
+    ),
+    **_listed(
+        on_purpose,
+        "error",
+        "SHOW CREATE TABLE works, which delta-spark refuses",
+        "show: create table",
+    ),
     **_listed(
         on_purpose,
         "error rows",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+_PROTOCOL = {"minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"}
 _RANDOM = {"delta.columnMapping.physicalName"}
 """Each table has its own."""
 _RANDOM_PROPERTIES = {
@@ -51,10 +52,11 @@ class LogState:
 
     @property
     def features(self) -> dict[str, Any]:
-        """The protocol, with features in one order."""
+        """The protocol, with features in one order. Other members are the writer's own."""
         return {
             name: sorted(value) if isinstance(value, list) else value
             for name, value in sorted(self.protocol.items())
+            if name in _PROTOCOL
         }
 
     @property

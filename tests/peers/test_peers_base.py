@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from comparing import Tally, differing_answers, differing_logs, gap, on_purpose
-from engines import Answer, Engine, Peers, program, sql
+from differences import DIFFERENCES
+from engines import ROOT, Answer, Engine, Peers, program, sql
 from log_state import log_state
 
 
@@ -49,6 +50,13 @@ def test_an_unlisted_difference_and_a_listed_one_that_is_gone_fail(known: object
     differing = {"rows": (1, 2)} if known is None else {}
     with pytest.raises(AssertionError):
         Tally().settle("name", differing, known)  # type: ignore[arg-type]
+
+
+def test_the_documentation_lists_every_reason_for_a_difference() -> None:
+    page = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    listed = " ".join(page.split())
+    reasons = {difference.reason for difference in DIFFERENCES.values()}
+    assert [reason for reason in sorted(reasons) if reason not in listed] == []
 
 
 def test_an_error_says_its_class_and_condition() -> None:

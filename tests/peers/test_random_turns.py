@@ -90,6 +90,7 @@ def test_both_engines_agree_with_the_model_after_each_turn(
     draw = random.Random(f"{kind.name} {seed}")
     model = Model(tmp_path / "table", ["id", "s", "v", "p"])
     _turn(peers, draw, model, _create(kind, model))
+    _turn(peers, draw, model, _append(draw, model))
     for _ in range(STEPS):
         name = draw.choice([step for step in _STEPS if not (kind.has_feed and step == "vacuum")])
         _turn(peers, draw, model, _STEPS[name](draw, model))
@@ -219,7 +220,11 @@ def _purge(draw: random.Random, model: Model) -> list[str]:  # noqa: ARG001
 
 
 def _restore(draw: random.Random, model: Model) -> list[str]:
-    version = draw.choice(sorted(model.versions))
+    """To an earlier version: Lakebed refuses the newest, as there is nothing to do."""
+    earlier = sorted(model.versions)[:-1]
+    if not earlier:
+        return _append(draw, model)
+    version = draw.choice(earlier)
     columns, rows = model.versions[version]
     model.columns, model.rows = list(columns), [dict(row) for row in rows]
     return [f"RESTORE TABLE {_table(model)} TO VERSION AS OF {version}"]
