@@ -17,96 +17,6 @@ def _listed(
     return dict.fromkeys(names, kind(aspects, reason))
 
 
-# Gaps that are being closed: take the entry away once the comparison fails here.
-_BEING_FIXED = {
-    **_listed(
-        gap,
-        "blind",
-        "being fixed: a write that reads its own table is no blind append",
-        "insert: table keyword",
-        "insert: select from itself",
-        "insert: select from itself by path",
-        "insert: select from itself in a subquery",
-        "insert: select with order and limit",
-        "frames after a change: write back append",
-    ),
-    **_listed(
-        gap,
-        "error rows",
-        "being fixed: UPDATE and MERGE refuse values that do not fit, also without ANSI",
-        "casts without ANSI: update with text that is no number",
-        "casts without ANSI: update with too large a byte",
-        "casts without ANSI: update with too large an int",
-        "casts without ANSI: update with too wide a decimal",
-        "casts without ANSI: update with text that is no date",
-        "casts without ANSI: merge with text that is no number",
-        "casts without ANSI: merge with too large a byte",
-        "casts without ANSI: merge that inserts too large a byte",
-        "casts without ANSI: merge that inserts text that is no number",
-    ),
-    **_listed(
-        gap,
-        "error rows",
-        "being fixed: NULL for a struct with a NOT NULL field",
-        "not null: insert null struct",
-        "not null: update struct to null",
-    ),
-    **_listed(
-        gap,
-        "error rows",
-        "being fixed: structs with other fields than the column's are not refused",
-        "nested: update a struct with fewer fields",
-        "nested: update a struct with more fields",
-        "nested: insert more fields in an array",
-    ),
-    **_listed(
-        gap,
-        "result",
-        "being fixed: statistics of columns with NaN",
-        "NaN: greater after optimize",
-        "NaN: greater in values",
-    ),
-    **_listed(
-        gap,
-        "schema",
-        "being fixed: identity columns BY DEFAULT after explicit values",
-        "identity by default: insert a value",
-    ),
-    **_listed(
-        gap,
-        "rows schema",
-        "being fixed: identity columns BY DEFAULT after explicit values",
-        "identity by default: insert after a value",
-    ),
-    **_listed(
-        gap,
-        "version",
-        "being fixed: identity columns BY DEFAULT after explicit values",
-        "identity by default: insert after a value and sync",
-    ),
-    **_listed(
-        gap,
-        "error rows",
-        "being fixed: an append without the partition column",
-        "save partitions: append without the partition column",
-    ),
-    **_listed(
-        gap,
-        "result",
-        "being fixed: a DataFrame that runs after a change sees the newest version",
-        "frames after a change: read after",
-        "frames after a change: read after by name",
-        "frames after a change: read after a delete",
-        "frames after a change: read after an overwrite",
-        "frames after a change: derive after",
-        "frames after a change: derive after a delete",
-        "frames after a change: join of versions",
-        "frames after a change: cached",
-        "frames after a change: cached and deleted",
-        "frames after a change: temp view",
-    ),
-}
-
 _GAPS = {
     **_listed(
         gap,
@@ -238,4 +148,4 @@ _ON_PURPOSE = {
     ),
 }
 
-DIFFERENCES: dict[str, Difference] = {**_BEING_FIXED, **_GAPS, **_ON_PURPOSE}
+DIFFERENCES: dict[str, Difference] = {**_GAPS, **_ON_PURPOSE}
