@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.append(str(Path(__file__).with_name("cases")))
 
 import engines
 from comparing import Tally

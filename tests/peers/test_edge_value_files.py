@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
 from edge_value_reader import NO_SESSION
 from edge_writers import WRITERS
 
-SPARK, PACKAGE = "4.2", "io.delta:delta-spark_4.2_2.13:4.4.0"
+from peer_process import SPARK, delta_spark_package
+
 PROGRAM = Path(__file__).with_name("edge_value_reader.py")
 if not importlib.metadata.version("pyspark").startswith(f"{SPARK}."):
     pytest.skip(f"delta-spark has a JAR for Spark {SPARK}", allow_module_level=True)
@@ -31,7 +32,7 @@ def lost(spark, tmp_path_factory) -> dict[str, list[str]]:
     for name, write in WRITERS.items():
         write(spark, folder / name)
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder), PACKAGE],
+        [sys.executable, str(PROGRAM), str(folder), delta_spark_package()],
         capture_output=True,
         text=True,
         check=False,
