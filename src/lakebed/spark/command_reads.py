@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.file_index import OnRead
 from lakebed.spark.functions import is_connect
 from lakebed.spark.workers.source import (
     FOLLOWS,
@@ -23,6 +22,7 @@ from lakebed.spark.workers.source import (
     LakebedSource,
 )
 from lakebed.transaction import Transaction
+from lakebed.transaction.reads import OnRead
 
 
 class CommandReads:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from weakref import WeakSet
 
 import pyarrow as pa
 from pyspark.sql import Column
 
-from lakebed.expressions import Expression, conjunction
+from lakebed.expressions import conjunction
 from lakebed.spark.deletion_vectors import VectorColumn
 from lakebed.spark.failures import reported_to
 from lakebed.spark.file_status import encode_groups
@@ -29,9 +29,7 @@ from lakebed.spark.partitions import FileGroups
 from lakebed.spark.types import type_json
 from lakebed.spec.paths import encode_path, is_plain
 from lakebed.spec.schema import StructField, StructType
-
-OnRead = Callable[[Expression | None, Sequence[str]], None]
-"""Learns which rows a query asks for, None for all, and in which files they may be."""
+from lakebed.transaction.reads import OnRead
 
 _LOG = logging.getLogger("lakebed")
 

@@ -28,13 +28,14 @@ from lakebed.spark.deletion_vectors import (
     VectorReader,
 )
 from lakebed.spark.failures import reported_to
-from lakebed.spark.file_index import DeltaFileIndex, OnRead, find_index
+from lakebed.spark.file_index import DeltaFileIndex, find_index
 from lakebed.spark.internals.delta_scans import table_index
 from lakebed.spark.internals.jvm import ROW_INDEX, JavaObject, Jvm
 from lakebed.spark.listing import Listing
 from lakebed.spark.types import stored_schema, type_json
 from lakebed.spec.read_compatibility import check_read_compatible
 from lakebed.spec.schema import LONG, StructField, StructType
+from lakebed.transaction.reads import OnRead
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,8 @@ from lakebed.spec.actions import Add, Remove
 Files: TypeAlias = "pa.Table | Iterable[Add] | Iterable[Remove] | Iterable[str]"
 MayMatch: TypeAlias = "Callable[[Snapshot, Sequence[Add], Expression], bool]"
 """Whether one of some files may have a row that satisfies a predicate, by a look into them."""
+OnRead: TypeAlias = "Callable[[Expression | None, Sequence[str]], None]"
+"""Learns which rows a query asks for, None for all, and in which files they may be."""
 
 
 @dataclass(frozen=True)
