@@ -39,9 +39,9 @@ def lost_rows(reader: Reader, path: Path, queries: list[list[Filter]]) -> list[s
 
 
 def without_zeros(query: list[Filter]) -> list[Filter]:
-    """For files of Spark's own writer: its reader does not find -0.0 as 0.0 in a dictionary.
+    """For files that Spark wrote without Lakebed: Spark does not find -0.0 as 0.0 in a dictionary.
 
-    So it is in every Parquet file of Spark's. Files that Lakebed writes by pyarrow do without the
-    dictionary, and Lakebed's reads on Spark do not use it.
+    Files that Lakebed writes have no dictionary of such a column, and Lakebed's reads on Spark use
+    none.
     """
     return [each for each in query if not ("minus_zero" in each.edge.name and 0.0 in each.values)]

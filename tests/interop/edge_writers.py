@@ -129,6 +129,8 @@ BY_SPARK = frozenset(
     ["append_on_spark", "optimize_on_spark", "zorder_on_spark", "merge", "convert"]
 )
 """Those whose files Spark's own Parquet writer writes; all others use pyarrow."""
+BY_OTHERS = frozenset(["convert"])
+"""Those whose files are there before Lakebed comes."""
 
 
 @contextmanager

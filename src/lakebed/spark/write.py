@@ -8,7 +8,7 @@ of successful tasks, and their footers have the statistics. Nothing is visible b
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -32,8 +32,12 @@ from lakebed.spec.partition_values import parse_column, serialize_column
 from lakebed.spec.paths import DEFAULT_PARTITION, decode_path, encode_path, unescape_name
 from lakebed.spec.schema import (
     BINARY,
+    DOUBLE,
+    FLOAT,
     ArrayType,
+    DataType,
     MapType,
+    Path,
     StructField,
     StructType,
     transform,
@@ -57,7 +61,8 @@ def write_files(
     """
     folder = "/".join(filter(None, [settings.folder, f"write-{uuid.uuid4()}"]))
     names = _partition_names(layout)
-    sink = ParquetSink(jvm, {**_session_settings(settings), **(hadoop or {})})
+    dictionaries = _dictionary_settings(layout)
+    sink = ParquetSink(jvm, {**_session_settings(settings), **dictionaries, **(hadoop or {})})
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
     options = _options(settings)
     with failures.of_job("the job that writes the rows"):
@@ -89,6 +94,35 @@ def num_partitions(jvm: Jvm, frame: DataFrame) -> int:
 
 def _session_settings(settings: FileSettings) -> dict[str, str]:
     return _FIXED_PARTITIONS | _SESSION if settings.fixed_partitions else _SESSION
+
+
+def _dictionary_settings(layout: FileLayout) -> dict[str, str]:
+    """No dictionaries of floating-point leaves, unless the table asks for them.
+
+    Spark looks 0.0 up in the dictionary of a row group, where -0.0 is another value, and would skip
+    the row group. Its writer does not tell whether there is a -0.0. See `arrow.parquet_bytes`.
+    """
+    if layout.configuration.get(FLOAT_DICTIONARIES, "").lower() == "true":
+        return {}
+    paths = [path for path, kind in _leaf_paths(layout.physical, ()) if kind in (FLOAT, DOUBLE)]
+    if any("." in part for path in paths for part in path):
+        # The setting for one column takes such a name for that of a nested field.
+        return {_DICTIONARY: "false"}
+    return {f"{_DICTIONARY}#{'.'.join(path)}": "false" for path in paths}
+
+
+def _leaf_paths(data_type: DataType, path: Path) -> Iterator[tuple[Path, DataType]]:
+    """The leaves of a column under the names that they have in Parquet files."""
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            yield from _leaf_paths(field.data_type, (*path, field.name))
+    elif isinstance(data_type, ArrayType):
+        yield from _leaf_paths(data_type.element_type, (*path, "list", "element"))
+    elif isinstance(data_type, MapType):
+        yield from _leaf_paths(data_type.key_type, (*path, "key_value", "key"))
+        yield from _leaf_paths(data_type.value_type, (*path, "key_value", "value"))
+    else:
+        yield path, data_type
 
 
 def _options(settings: FileSettings) -> dict[str, str]:
@@ -223,6 +257,9 @@ def _serialized(texts: list[str | None], field: StructField) -> list[str | None]
     return found
 
 
+FLOAT_DICTIONARIES = "lakebed.parquet.floatDictionaries"
+"""A property of tables: `true` lets Spark encode floating-point columns with dictionaries."""
+_DICTIONARY = "parquet.enable.dictionary"
 _THREADS = 16
 _SPARK_CODECS = {"lz4": "lz4_raw"}
 _SESSION = {
