@@ -26,13 +26,6 @@ _GAPS = {
     ),
     **_listed(
         gap,
-        "error rows",
-        "storeAssignmentPolicy STRICT is not followed",
-        "strict store assignment: insert long into int",
-        "strict store assignment: update with a long",
-    ),
-    **_listed(
-        gap,
         "operation",
         "tables that the DataFrame API creates or replaces by name have the operation WRITE",
         "save new: as table",
@@ -65,9 +58,14 @@ _GAPS = {
         gap,
         "version operation metrics",
         "a write without rows commits an empty version",
-        "insert: select of no rows",
         "dynamic overwrite: with no rows",
         "save: append nothing",
+    ),
+    **_listed(
+        gap,
+        "version operation metrics blind",
+        "a write without rows commits an empty version",
+        "insert: select of no rows",
     ),
     **_listed(
         gap,
@@ -125,14 +123,6 @@ _ON_PURPOSE = {
         "CREATE OR REPLACE ... CLONE replaces the rows of its target in one commit, as CREATE OR "
         "REPLACE does; delta-spark refuses a target that has rows",
         "clone: shallow or replace",
-    ),
-    **_listed(
-        on_purpose,
-        "error rows",
-        "a value that does not fit its column is always refused; with storeAssignmentPolicy LEGACY "
-        "delta-spark stores another value",
-        "legacy store assignment: insert too large a byte",
-        "legacy store assignment: insert text that is no number",
     ),
     **_listed(
         on_purpose,
