@@ -8,7 +8,10 @@ _ROW_IDS = "SQL does not show _metadata.row_id and _metadata.row_commit_version"
 
 _TEXT = "the text of a constraint is kept as it was written; delta-spark puts blanks into it"
 
+_CONVERSION = "delta-spark notes in a property that it can convert the table to Iceberg in a commit"
+
 FEATURE_DIFFERENCES: dict[str, Difference] = {
+    "IcebergCompatV1": on_purpose("properties", _CONVERSION),
     "CHECK constraints": on_purpose("properties", _TEXT),
     "row tracking": gap("queries", _ROW_IDS),
     "row tracking with deletion vectors": gap("queries", _ROW_IDS),

@@ -283,7 +283,6 @@ FEATURES: list[Feature] = [
         before={1: ("ALTER TABLE {t} RENAME COLUMN s.a TO z",)},
         neutral=_MAPPED,
     ),
-    table("vacuum protocol check", properties={"delta.feature.vacuumProtocolCheck": "supported"}),
     table("domain metadata", properties={"delta.feature.domainMetadata": "supported"}),
     table(
         "checkpoint protection",
@@ -293,67 +292,6 @@ FEATURES: list[Feature] = [
         "IcebergCompatV1",
         properties={"delta.enableIcebergCompatV1": "true", **_COMPAT},
         neutral=_MAPPED,
-    ),
-    table(
-        "IcebergCompatV2",
-        properties={"delta.enableIcebergCompatV2": "true", **_COMPAT},
-        neutral=_MAPPED,
-    ),
-    table(
-        "dropped feature",
-        properties={"delta.feature.vacuumProtocolCheck": "supported", **_VECTORS},
-        before={1: ("ALTER TABLE {t} DROP FEATURE vacuumProtocolCheck",)},
-    ),
-    table(
-        "dropped column mapping",
-        properties=_NAME_MAPPING,
-        before={1: ("ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')",)},
-    ),
-    table(
-        "old protocol", properties={"delta.minReaderVersion": "1", "delta.minWriterVersion": "2"}
-    ),
-    table("few statistics", "n INT", properties={"delta.dataSkippingNumIndexedCols": "1"}),
-    table(
-        "statistics of named columns", "n INT", properties={"delta.dataSkippingStatsColumns": "v"}
-    ),
-    table("random prefixes", properties={"delta.randomizeFilePrefixes": "true"}),
-    table(
-        "comments",
-        "n INT COMMENT 'of a column'",
-        "COMMENT 'of the table'",
-        before={1: ("COMMENT ON TABLE {t} IS 'another'",)},
-    ),
-    table(
-        "added columns",
-        before={
-            1: ("ALTER TABLE {t} ADD COLUMNS (n INT AFTER id)",),
-            2: ("ALTER TABLE {t} ADD COLUMNS (z DOUBLE FIRST)",),
-        },
-    ),
-    Feature(
-        "table as a query",
-        ("CREATE TABLE {t} USING delta AS SELECT 1 AS id, 'q' AS v UNION ALL SELECT 3, 'r'",),
-    ),
-    Feature(
-        "replaced table",
-        (
-            "CREATE TABLE {t} (x STRING, y INT) USING delta PARTITIONED BY (y)",
-            "INSERT INTO {t} VALUES ('old', 1)",
-            "CREATE OR REPLACE TABLE {t} (id INT, v STRING) USING delta",
-        ),
-    ),
-    table(
-        "restored table",
-        fill=(*FILL, "DELETE FROM {t} WHERE id = 1", "RESTORE TABLE {t} TO VERSION AS OF 2"),
-        before={2: ("RESTORE TABLE {t} TO VERSION AS OF 1",)},
-    ),
-    Feature(
-        "converted table",
-        (
-            "CREATE TABLE parquet.`{path}` USING parquet AS SELECT 1 AS id, 'a' AS v UNION ALL "
-            "SELECT 4, 'd'",
-            "CONVERT TO DELTA parquet.`{path}`",
-        ),
     ),
     Feature(
         "shallow clone",
