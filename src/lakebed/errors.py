@@ -102,6 +102,12 @@ class UnsupportedFeatureError(LakebedError):
         super().__init__(message, hint=hint)
 
 
+class UnsupportedSparkError(LakebedError):
+    """Spark, Java or Python are of a version that Lakebed does not work with."""
+
+    code = "UNSUPPORTED_SPARK"
+
+
 class FeatureDropPendingError(LakebedError):
     """The table no longer uses a feature, but older versions that can be read do: try later."""
 

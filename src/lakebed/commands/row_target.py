@@ -21,7 +21,7 @@ from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.bound_columns import BoundColumns, TableFrames
-from lakebed.spark.functions import functions_of
+from lakebed.spark.functions import functions_of, is_connect
 from lakebed.spark.plane import Plane
 from lakebed.spark.projection import quote
 from lakebed.spec.column_metadata import identity
@@ -80,7 +80,7 @@ class RowTarget:
 
     def predicate(self, snapshot: Snapshot, condition: str | Column | None) -> Expression | None:
         """The condition as Lakebed reads it; None if only Spark knows which rows it is true for."""
-        text = self._without_alias(snapshot, condition) if isinstance(condition, str) else None
+        text = self._without_alias(snapshot, self._text(condition))
         if text is None:
             return None
         try:
@@ -90,9 +90,16 @@ class RowTarget:
         zone = str(self.session.conf.get("spark.sql.session.timeZone"))
         return found if is_utc(zone) or not depends_on_zone(found) else None
 
-    def _without_alias(self, snapshot: Snapshot, condition: str) -> str | None:
+    def _text(self, condition: str | Column | None) -> str | None:
+        if condition is None or isinstance(condition, str) or is_connect(self.session):
+            return condition if isinstance(condition, str) else None
+        from lakebed.spark.internals.columns import column_sql
+
+        return column_sql(self.session, condition)
+
+    def _without_alias(self, snapshot: Snapshot, condition: str | None) -> str | None:
         """None where a dot may be that of the alias or that of a struct."""
-        if self.alias is None:
+        if self.alias is None or condition is None:
             return condition
         if self.alias in snapshot.schema or any(mark in condition for mark in _QUOTES):
             return None

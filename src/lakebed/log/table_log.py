@@ -11,10 +11,11 @@ from lakebed.errors import InvalidArgumentError, TableNotFoundError, VersionNotF
 from lakebed.formats import commit
 from lakebed.log.history import read_history
 from lakebed.log.listing import latest_segment, list_log, newer_commits, segment_at
-from lakebed.log.names import LogFile
+from lakebed.log.names import LogFile, commit_path
 from lakebed.log.segment import complete_checkpoints
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.times import CommitTimes, to_millis
+from lakebed.spec.actions import Action
 from lakebed.storage.store import Store
 
 
@@ -53,6 +54,11 @@ class TableLog:
     def version_at(self, timestamp: str | datetime | int) -> int:
         """The newest version that was there at `timestamp`."""
         return self._times(self._readable()).version_at(to_millis(timestamp))
+
+    def commit_actions(self, version: int) -> list[Action]:
+        """What a commit says, in its order."""
+        path = commit_path(version)
+        return list(commit.decode_actions(self.store.get(path), path))
 
     def newer(self, snapshot: Snapshot) -> Snapshot:
         """The newest version, from an older one and the commits since."""

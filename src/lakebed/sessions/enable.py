@@ -51,9 +51,14 @@ def enable(spark: SparkSession) -> SparkSession:
         remote.install(spark)
         register(spark)
     elif isinstance(spark, SparkSession):
-        from lakebed.sessions import classic
+        if os.environ.get("LAKEBED_NATIVE") == "1":
+            from lakebed.sessions.native.enable import enable_native
 
-        classic.install(spark)
+            enable_native(spark)
+        else:
+            from lakebed.sessions import classic
+
+            classic.install(spark)
     else:
         raise InvalidArgumentError(
             f"{type(spark).__name__} is not a session of Spark",

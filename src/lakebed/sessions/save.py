@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakebed.commands.frame_write import FrameWrite, write_frame
-from lakebed.commands.named_tables import create_named, place_for, refuse_foreign
+from lakebed.commands.named_tables import Place, create_named, place_for, refuse_foreign
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
@@ -50,8 +50,12 @@ def save(
 
 def save_named(frame: DataFrame, request: WriteRequest, name: str) -> None:
     """What `saveAsTable` does. With the option `path` a new table is an external one."""
+    save_at(frame, request, place_for(frame.sparkSession, parts_in(name), request.get("path")))
+
+
+def save_at(frame: DataFrame, request: WriteRequest, place: Place) -> None:
+    """The same for a place."""
     options = request.options(SessionSettings.of(frame.sparkSession))
-    place = place_for(frame.sparkSession, parts_in(name), request.get("path"))
     if options.mode == "ignore" and (place.is_foreign or place.has_table()):
         return
     refuse_foreign(place)

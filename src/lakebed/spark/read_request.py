@@ -44,6 +44,8 @@ class ReadRequest:
 
     format: str | None = None
     has_schema: bool = False
+    moment: int | None = None
+    """A time in milliseconds since 1970, in the place of the option timestampAsOf."""
     _options: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def set(self, key: str, value: Any) -> None:
@@ -113,6 +115,8 @@ class ReadRequest:
                     hint="leave out one of them",
                 )
             path, version, timestamp = suffix[1], suffix[2], _spaced(suffix[3])
+        if self.moment is not None:
+            return path, None, self.moment
         if version is not None:
             return path, _version(version), None
         return path, None, None if timestamp is None else millis_of(spark, timestamp)

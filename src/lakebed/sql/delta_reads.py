@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.errors import SqlError
+from lakebed.errors import InvalidArgumentError, SqlError
 from lakebed.spark.read_request import ReadRequest
 from lakebed.spark.session_catalog import not_found
 from lakebed.sql.same_versions import once
@@ -78,6 +78,21 @@ class DeltaRead:
         for end, value in zip(("starting", "ending"), given, strict=False):
             kind = "Version" if isinstance(value, int) else "Timestamp"
             request.set(f"{end}{kind}", value)
+
+
+def changes_request(given: Sequence[int | str | None]) -> ReadRequest:
+    """The arguments of table_changes behind the table: numbers are versions, strings times."""
+    if len(given) not in (1, 2) or None in given:
+        raise InvalidArgumentError(
+            "table_changes takes a table, a first version or time, and maybe a last one",
+            hint="write it as table_changes('orders', 3) or table_changes('orders', 3, 5)",
+        )
+    request = ReadRequest()
+    request.set("readChangeFeed", True)
+    for end, value in zip(("starting", "ending"), given, strict=False):
+        kind = "Version" if isinstance(value, int) else "Timestamp"
+        request.set(f"{end}{kind}", value)
+    return request
 
 
 def read_of(reference: Mapping[str, Any]) -> DeltaRead:

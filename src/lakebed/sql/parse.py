@@ -6,12 +6,25 @@ import re
 from collections.abc import Callable, Mapping
 
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.alter import parse_alter
-from lakebed.sql.grammar.copy_into import parse_copy
-from lakebed.sql.grammar.create import parse_create
+from lakebed.sql.grammar.alter import (
+    AddConstraint,
+    DropFeature,
+    RefusedChange,
+    SyncIdentity,
+    parse_alter,
+)
+from lakebed.sql.grammar.copy_into import CopyStatement, parse_copy
+from lakebed.sql.grammar.create import CloneTable, parse_create
 from lakebed.sql.grammar.ctes import parse_with
-from lakebed.sql.grammar.describe import parse_comment, parse_describe, parse_show
+from lakebed.sql.grammar.describe import (
+    DescribeDetail,
+    DescribeHistory,
+    parse_comment,
+    parse_describe,
+    parse_show,
+)
 from lakebed.sql.grammar.drop import (
+    UndropTable,
     parse_create_schema,
     parse_drop,
     parse_refresh,
@@ -20,11 +33,18 @@ from lakebed.sql.grammar.drop import (
     parse_truncate,
     parse_undrop,
 )
-from lakebed.sql.grammar.insert import parse_insert
+from lakebed.sql.grammar.insert import InsertStatement, parse_insert
 from lakebed.sql.grammar.merge import parse_merge
 from lakebed.sql.grammar.multi_insert import parse_from
 from lakebed.sql.grammar.row_changes import parse_delete, parse_update
 from lakebed.sql.grammar.services import (
+    ConvertStatement,
+    FsckStatement,
+    GenerateStatement,
+    OptimizeStatement,
+    ReorgStatement,
+    RestoreStatement,
+    VacuumStatement,
     parse_convert,
     parse_fsck,
     parse_generate,
@@ -81,6 +101,23 @@ def parse_statement(sql: str) -> Statement | None:
         if found is not None:
             return found
     return None
+
+
+_OURS = (
+    *(AddConstraint, DropFeature, RefusedChange, SyncIdentity, CloneTable, CopyStatement),
+    *(DescribeDetail, DescribeHistory, UndropTable, ConvertStatement, FsckStatement),
+    *(GenerateStatement, OptimizeStatement, ReorgStatement, RestoreStatement, VacuumStatement),
+)
+"""Statements that no Spark, or not all, can parse."""
+
+
+def parse_own(sql: str) -> Statement | None:
+    """A statement that Spark's parser does not know; None for all others."""
+    found = parse_statement(sql)
+    is_replace = isinstance(found, InsertStatement) and bool(
+        found.replace_using or found.replace_on
+    )
+    return found if isinstance(found, _OURS) or is_replace else None
 
 
 def first_word(sql: str) -> str:

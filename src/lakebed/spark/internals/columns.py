@@ -46,6 +46,11 @@ def column_sql(session: SparkSession, column: Column) -> str:
     return str(session._jsparkSession.expression(column._jc).sql())
 
 
+def is_always_true(session: SparkSession, column: Column) -> bool:
+    tree = session._jsparkSession.expression(column._jc)
+    return str(tree.getClass().getSimpleName()) == "Literal" and tree.value() is True
+
+
 def rewritten(session: SparkSession, column: Column, translate: Translate) -> Column:
     """The column with others in the place of references to DataFrames."""
     walk = _Walk(Jvm.of(session), translate)

@@ -5,11 +5,11 @@ Tests are in `test_jvm_rules`.
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
-from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
+
+from lakebed.spark.internals.classes import load_classes, new_instance
 
 METADATA_ONLY = "MetadataOnly"
 DELTA_FILES = "DeltaFiles"
@@ -30,32 +30,10 @@ def install_rule(session: SparkSession, name: str) -> Any:
 
 
 def compiled(session: SparkSession, name: str) -> Any:
-    """An instance of the class. It is compiled once for a JVM."""
+    """An instance of the class, one for the JVM."""
     gateway = session.sparkContext._gateway
-    rules = vars(gateway).setdefault("_lakebed_rules", {})
-    if name not in rules:
-        compiler = JavaClass("org.codehaus.janino.SimpleCompiler", gateway._gateway_client)()
-        loaders = JavaClass("org.apache.spark.util.Utils", gateway._gateway_client)
-        compiler.setParentClassLoader(
-            loaders.getContextOrSparkClassLoader()
-            if name not in _OVER
-            else compiled(session, _OVER[name]).getClass().getClassLoader()
-        )
-        compiler.cook(files("lakebed.spark.internals").joinpath(f"{name}.java").read_text("utf-8"))
-        found = compiler.getClassLoader().loadClass(f"{_PACKAGE}.{name}")
-        java = gateway.jvm.java.lang
-        constructor = found.getDeclaredConstructor(gateway.new_array(java.Class, 0))
-        rules[name] = constructor.newInstance(gateway.new_array(java.Object, 0))
-    return rules[name]
+    load_classes(gateway, str(session.version))
+    return new_instance(gateway, name)
 
 
-_OVER = {
-    "DeltaScans": "TableFiles",
-    "TableFiles": "DeltaFiles",
-    "SqlRules": "SqlPlans",
-    "SqlPlans": "CachedTables",
-    "CachedTables": "TableNames",
-    "TableNames": "Internals",
-}
-"""Which class another one is compiled on top of: it sees that one and those below."""
 _PACKAGE = "lakebed"

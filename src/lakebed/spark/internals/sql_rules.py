@@ -35,7 +35,7 @@ def session_of(session: SparkSession, java: Any) -> SparkSession:
 
 def given(session: SparkSession) -> DataFrame | None:
     """What the last statement gave that Spark has handed to the callback, for this thread."""
-    if SQL_RULES not in vars(session.sparkContext._gateway).get("_lakebed_rules", {}):
+    if SQL_RULES not in vars(session.sparkContext._gateway).get("_lakebed_instances", {}):
         return None
     found = compiled(session, SQL_RULES).given()
     return None if found is None else DataFrame(found, session)

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.alter.column_types import sql_text
+from lakebed.log.snapshot import Snapshot
 from lakebed.spark.catalog_entry import SESSION_CATALOG, TableEntry
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import quote, spark_type
@@ -102,8 +103,12 @@ def run_show_partitions(context: SqlContext, statement: ShowPartitions) -> DataF
 
 
 def table_properties(found: OpenTable) -> dict[str, str]:
+    return shown_properties(found.snapshot)
+
+
+def shown_properties(snapshot: Snapshot) -> dict[str, str]:
     """Those that were set, and the protocol as delta-spark shows it."""
-    snapshot, protocol = found.snapshot, found.snapshot.protocol
+    protocol = snapshot.protocol
     shown = dict(snapshot.metadata.configuration)
     shown["delta.minReaderVersion"] = str(protocol.min_reader_version)
     shown["delta.minWriterVersion"] = str(protocol.min_writer_version)

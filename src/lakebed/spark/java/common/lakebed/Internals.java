@@ -27,13 +27,47 @@ public class Internals {
     return CollectionConverters.asScala(values).toSeq();
   }
 
+  public static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
+  }
+
+  /** What a method without parameters gives; `otherwise` where this Spark has no such method. */
+  public static Object get(Object target, String name, Object otherwise) {
+    try {
+      Method method = target.getClass().getMethod(name, new Class[0]);
+      method.setAccessible(true);
+      return call(method, target, new Object[0]);
+    } catch (NoSuchMethodException error) {
+      return otherwise;
+    }
+  }
+
+  /** A method by its name; parameters that newer versions of Spark added get their defaults. */
+  public static Object invoke(Object target, String name, Object[] arguments) {
+    Method[] methods = target.getClass().getMethods();
+    for (int n = arguments.length; n < arguments.length + 3; n++) {
+      for (int i = 0; i < methods.length; i++) {
+        if (methods[i].getName().equals(name) && methods[i].getParameterCount() == n) {
+          Object[] all = new Object[n];
+          for (int k = 0; k < n; k++) {
+            all[k] = k < arguments.length
+                ? arguments[k]
+                : get(target, name + "$default$" + (k + 1), null);
+          }
+          return call(methods[i], target, all);
+        }
+      }
+    }
+    throw new IllegalStateException("no method " + name);
+  }
+
   /** A view is analyzed by itself, with the database and the settings that it was made with. */
   public static LogicalPlan analyzed(
       final SparkSession session, final View view, final LogicalPlan child) {
     final Analyzer analyzer = session.sessionState().analyzer();
     final AbstractFunction0 analysis = new AbstractFunction0() {
       public Object apply() {
-        LogicalPlan plan = (LogicalPlan) invoke(analyzer, "executeSameContext", child);
+        LogicalPlan plan = (LogicalPlan) invokeHidden(analyzer, "executeSameContext", child);
         analyzer.checkAnalysis(plan);
         return plan;
       }
@@ -69,7 +103,7 @@ public class Internals {
   }
 
   /** Scala hides private methods by a longer name. */
-  private static Object invoke(Object target, String name, Object argument) {
+  private static Object invokeHidden(Object target, String name, Object argument) {
     Method[] methods = Analyzer.class.getMethods();
     for (int i = 0; i < methods.length; i++) {
       if (methods[i].getName().endsWith("$$" + name)) {

@@ -1,0 +1,1 @@
+"""What Lakebed's Java classes ask of Python: Spark's plans about Delta tables, answered."""

@@ -1,0 +1,75 @@
+"""Reading: a table as a plan, and what Spark's catalog tells about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from pyspark.sql import DataFrame
+
+from lakebed.commands.alter.clustering_columns import clustering_columns
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.sessions.native.question import Question
+from lakebed.spark.location import open_location
+from lakebed.spark.read_request import ReadRequest
+from lakebed.spark.session_catalog import sync_names
+from lakebed.spark.table_names import delta_location
+from lakebed.spec.column_mapping import strip
+from lakebed.spec.schema import schema_to_json
+from lakebed.sql.delta_reads import changes_request
+from lakebed.sql.run.describe import shown_properties
+
+SCHEMA = "__lakebed_schema"
+MICROS = "__lakebed_micros"
+"""Options that the Java classes add."""
+
+
+def read(asked: Question) -> DataFrame:
+    request = ReadRequest()
+    for key, value in asked.options.items():
+        if key == SCHEMA:
+            request.has_schema = True
+        elif key == MICROS:
+            request.moment = int(value) // 1000
+        elif key.lower() != "path":
+            request.set(key, value)
+    return request.load(asked.session, asked.path, is_exact=bool(asked.request["is_name"]))
+
+
+def describe(asked: Question) -> str:
+    snapshot = opened(asked)
+    return orjson.dumps(
+        {
+            "schema": schema_to_json(strip(snapshot.schema)),
+            "partitionBy": list(snapshot.partition_columns),
+            "clusterBy": [list(path) for path in clustering_columns(snapshot) or ()],
+            "properties": shown_properties(snapshot),
+            "comment": snapshot.metadata.description,
+        }
+    ).decode()
+
+
+def opened(asked: Question) -> Snapshot:
+    """The newest version of the table that a question is about."""
+    store, _ = open_location(asked.session, asked.path, {})
+    return TableLog(store).snapshot()
+
+
+def exists(asked: Question) -> bool:
+    store, _ = open_location(asked.session, asked.path, {})
+    return TableLog(store).exists()
+
+
+def sync(asked: Question) -> None:
+    sync_names(asked.session)
+
+
+def table_changes(asked: Question) -> DataFrame:
+    """The function table_changes and its relative for paths."""
+    values: list[Any] = asked.request["arguments"]
+    request = changes_request(values[1:])
+    if asked.request["is_path"]:
+        return request.load(asked.session, values[0])
+    location = delta_location(asked.session, str(values[0]))
+    return request.load(asked.session, location, is_exact=True)

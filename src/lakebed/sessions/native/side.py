@@ -1,0 +1,94 @@
+"""The Python side of Lakebed's Java classes: one object for a JVM that answers for all sessions."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.sessions.native import (
+    alter,
+    create,
+    names,
+    reads,
+    row_changes,
+    statements,
+    streams,
+    writes,
+)
+from lakebed.sessions.native.question import Answer, JavaObject, Question
+from lakebed.spark.failures import reported_to
+from lakebed.spark.internals.jvm import Jvm
+
+ANSWERS: Mapping[str, Answer] = {
+    "read": reads.read,
+    "describe": reads.describe,
+    "exists": reads.exists,
+    "sync": reads.sync,
+    "table_changes": reads.table_changes,
+    "save": writes.save_rows,
+    "insert": writes.insert,
+    "delete": row_changes.delete,
+    "update": row_changes.update,
+    "merge": row_changes.merge,
+    "truncate": row_changes.truncate,
+    "create": create.create,
+    "create_like": create.create_like,
+    "alter": alter.alter,
+    "add_check": alter.add_check,
+    "drop": names.drop,
+    "rename": names.rename,
+    "create_schema": names.create_schema,
+    "drop_schema": names.drop_schema,
+    "parse": statements.parse,
+    "run": statements.run,
+    "show_columns": statements.show_columns,
+    "show_partitions": statements.show_partitions,
+    "latest_offset": streams.latest_offset,
+    "batch": streams.batch,
+    "add_batch": streams.add_batch,
+}
+"""By the names that the Java classes use."""
+
+
+class PythonSide:
+    """Called by `Bridge.java`, in the thread of Spark that needs the answer."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(
+        self, what: str, request: str, session: JavaObject, session_id: str, given: JavaObject
+    ) -> Any:
+        with reported_to(Jvm.of(self._session)):
+            asked = Question(self._known(session, session_id), orjson.loads(request), given)
+            found = ANSWERS[what](asked)
+            return found._jdf if isinstance(found, DataFrame) else found
+
+    def _known(self, session: JavaObject, session_id: str) -> SparkSession:
+        """PySpark's object for a session; clients of Spark Connect come and go."""
+        with self._lock:
+            found = self._sessions.get(session_id)
+            if found is None:
+                found = SparkSession(self._session.sparkContext, session)
+                self._sessions[session_id] = found
+            self._sessions.move_to_end(session_id)
+            while len(self._sessions) > _MOST:
+                self._sessions.popitem(last=False)
+            return found
+
+    def toString(self) -> str:
+        return "Lakebed's Python side"
+
+    class Java:
+        implements = ("lakebed.PythonSide",)
+
+
+_MOST = 32
+"""Sessions that are remembered; others are asked for again when they come back."""

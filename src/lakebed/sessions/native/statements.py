@@ -1,0 +1,58 @@
+"""Statements that Spark's parser does not know: OPTIMIZE, VACUUM, DESCRIBE HISTORY and others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from pyspark.sql import DataFrame
+
+from lakebed.sessions.native.question import Question
+from lakebed.sessions.native.reads import opened
+from lakebed.spark.functions import functions_of
+from lakebed.spark.projection import quote
+from lakebed.sql.context import SqlContext
+from lakebed.sql.execute import execute
+from lakebed.sql.parameters import bind_texts
+from lakebed.sql.parse import parse_own
+from lakebed.sql.results import result_schema
+from lakebed.tables.delta_table import DeltaTable
+
+
+def parse(asked: Question) -> str:
+    """Whether a statement is one of Lakebed's, and the columns of what it gives."""
+    statement = parse_own(_bound(asked))
+    if statement is None:
+        return orjson.dumps({"known": False}).decode()
+    return orjson.dumps({"known": True, "schema": result_schema(statement)}).decode()
+
+
+def run(asked: Question) -> DataFrame | None:
+    text = _bound(asked)
+    statement = parse_own(text)
+    assert statement is not None
+    return execute(SqlContext(asked.session, text), statement)
+
+
+def _bound(asked: Question) -> str:
+    given: Mapping[str, Sequence[Any]] | None = asked.request["parameters"]
+    text = str(asked.request["text"])
+    return text if given is None else bind_texts(text, given["names"], given["values"])
+
+
+def show_columns(asked: Question) -> DataFrame:
+    rows = [(name,) for name in opened(asked).schema.names]
+    return asked.session.createDataFrame(rows, "col_name STRING")
+
+
+def show_partitions(asked: Question) -> DataFrame:
+    """A column for each partition column, a row for each partition."""
+    frame = DeltaTable.forPath(asked.session, asked.path).toDF()
+    f = functions_of(frame)
+    names = [f.col(quote(name)) for name in asked.request["columns"]]
+    chosen = frame.select(*names).distinct()
+    for name, value in asked.request["values"].items():
+        column = f.col(quote(name))
+        chosen = chosen.where(column.eqNullSafe(f.lit(value).cast(frame.schema[name].dataType)))
+    return chosen.orderBy(*names)

@@ -1,0 +1,66 @@
+"""Streams from and into Delta tables: files that were appended."""
+
+from __future__ import annotations
+
+import orjson
+from pyspark.sql import DataFrame
+
+from lakebed.errors import UnsupportedFeatureError
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.sessions.native.question import Question
+from lakebed.sessions.native.writes import write_request
+from lakebed.sessions.save import save
+from lakebed.spark.location import open_location
+from lakebed.spark.planes import plane_for
+from lakebed.spec.actions import Add, Remove
+
+
+def latest_offset(asked: Question) -> str | None:
+    """The newest version, or the one that the query is to end with."""
+    store, _ = open_location(asked.session, asked.path, {})
+    most = asked.request["most"]
+    version = TableLog(store).snapshot().version if most is None else _version(most)
+    return orjson.dumps({"version": version}).decode()
+
+
+def batch(asked: Question) -> DataFrame:
+    """All rows of the version that the stream begins with, then those of appended files."""
+    store, root = open_location(asked.session, asked.path, {})
+    log = TableLog(store)
+    snapshot = log.at_version(_version(asked.request["end"]))
+    plane = plane_for(asked.session, store, root)
+    start = asked.request["start"]
+    if start is None:
+        return plane.scan(snapshot, {})
+    return plane.scan(snapshot, {}, only=_appended(log, snapshot, _version(start)))
+
+
+def add_batch(asked: Question) -> None:
+    """One commit for each batch, which is not repeated when a query resumes."""
+    mode = "overwrite" if asked.request["mode"] == "Complete" else "append"
+    request = write_request(asked.options, mode)
+    if asked.request["partition_by"]:
+        request.partition_by = tuple(asked.request["partition_by"])
+    request.set("txnAppId", asked.request["query"])
+    request.set("txnVersion", asked.request["batch"])
+    save(asked.frame(asked.given), request, asked.path)
+
+
+def _version(offset: str) -> int:
+    return int(orjson.loads(offset)["version"])
+
+
+def _appended(log: TableLog, snapshot: Snapshot, start: int) -> list[str]:
+    paths: list[str] = []
+    for version in range(start + 1, snapshot.version + 1):
+        for action in log.commit_actions(version):
+            if isinstance(action, Remove) and action.data_change:
+                raise UnsupportedFeatureError(
+                    f"version {version} of {snapshot.store.url} removes rows, and a stream takes "
+                    "appended rows alone",
+                    hint="start the stream again from a new checkpoint",
+                )
+            if isinstance(action, Add) and action.data_change:
+                paths.append(action.path)
+    return paths

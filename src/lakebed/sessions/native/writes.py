@@ -1,0 +1,105 @@
+"""Writing: DataFrames that Spark hands over, with what the user asked of the write."""
+
+from __future__ import annotations
+
+import orjson
+from pyspark.sql import Column, DataFrame
+
+from lakebed.commands.frame_write import FrameWrite, write_frame
+from lakebed.errors import SchemaMismatchError
+from lakebed.sessions.native.question import Question, column
+from lakebed.sessions.native.reads import opened
+from lakebed.sessions.save import save
+from lakebed.sessions.settings import AUTO_MERGE, SessionSettings
+from lakebed.sessions.write_request import WriteRequest
+from lakebed.spark.assigning import (
+    assigned_by_name,
+    assigned_by_position,
+    with_absent_partitions,
+)
+from lakebed.spark.internals.columns import column_sql, is_always_true
+from lakebed.spec.schema import StructType
+
+_PARTITION_COLUMNS = "__partition_columns"
+_CLUSTERING_COLUMNS = "__clustering_columns"
+_OWN = ("path", "provider", "checkpointlocation", "__v1_save_as_table_overwrite")
+
+
+def write_request(options: dict[str, str], mode: str) -> WriteRequest:
+    request = WriteRequest(format="delta", mode=mode.lower())
+    for key, value in options.items():
+        if key == _PARTITION_COLUMNS:
+            request.partition_by = tuple(orjson.loads(value))
+        elif key == _CLUSTERING_COLUMNS:
+            request.cluster_by = tuple(".".join(path) for path in orjson.loads(value))
+        elif key.lower() not in _OWN:
+            request.set(key, value)
+    return request
+
+
+def save_rows(asked: Question) -> None:
+    """What `df.write.save` does."""
+    request = write_request(asked.options, str(asked.request["mode"]))
+    save(asked.frame(asked.given), request, asked.path)
+
+
+def insert(asked: Question) -> None:
+    """INSERT, `insertInto`, `writeTo` and appends of `saveAsTable`."""
+    rows, condition = asked.given[0], column(asked.given[1])
+    mode = str(asked.request["mode"])
+    options = asked.options
+    if asked.request["evolves"]:
+        options["mergeSchema"] = "true"
+    request = write_request(options, "append" if mode == "append" else "overwrite")
+    if mode != "append" and request.get("partitionOverwriteMode") is None:
+        # Spark has decided by the setting of the session already.
+        request.set("partitionOverwriteMode", "dynamic" if mode == "dynamic" else "static")
+    frame = _as_stored(asked, asked.frame(rows), request)
+    if condition is None or is_always_true(asked.session, condition):
+        save(frame, request, asked.path)
+        return
+    _replace(asked, frame, request, condition)
+
+
+def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> DataFrame:
+    snapshot = opened(asked)
+    settings = SessionSettings.of(asked.session)
+    merges = request.options(settings).merge_schema or settings.flag(AUTO_MERGE, False)
+    widens = merges and bool(snapshot.properties.enable_type_widening)
+    if asked.request["by_name"]:
+        frame = assigned_by_name(frame, snapshot.schema, widens=widens)
+    else:
+        _check_count(frame, snapshot.schema, may_grow=merges)
+        frame = assigned_by_position(frame, snapshot.schema.fields, widens=widens)
+    if asked.request["is_sql"]:
+        return with_absent_partitions(frame, snapshot.schema, snapshot.partition_columns)
+    return frame
+
+
+def _check_count(frame: DataFrame, schema: StructType, *, may_grow: bool) -> None:
+    count, wanted = len(frame.columns), len(schema.fields)
+    if count == wanted or (count > wanted and may_grow):
+        return
+    raise SchemaMismatchError(
+        f"the rows have {count} columns, but values are needed for {wanted}: "
+        f"{', '.join(schema.names)}",
+        hint="list the columns that the rows have, as in INSERT INTO t (a, b) ...; others get "
+        "their default",
+    )
+
+
+def _replace(asked: Question, frame: DataFrame, request: WriteRequest, condition: Column) -> None:
+    """Rows that meet a condition go, and these come."""
+    settings = SessionSettings.of(asked.session)
+    request.set("replaceWhere", column_sql(asked.session, condition))
+    request.set("partitionOverwriteMode", None)
+    write = FrameWrite(
+        frame,
+        asked.path,
+        request.options(settings),
+        request.file_settings(settings),
+        request.optimize(settings),
+        request.others(),
+        lambda rows: rows.where(condition),
+    )
+    write_frame(write, settings.values)

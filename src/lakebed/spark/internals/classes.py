@@ -1,0 +1,125 @@
+"""Lakebed's Java classes: compiled by Spark's compiler into a folder that Spark loads them from.
+
+Spark finds sources, catalogs and extensions by the names of their classes. The folder is a cache
+for one version of Spark and one text of the sources. Tests are in `test_java_classes`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+
+from lakebed.errors import UnsupportedSparkError
+from lakebed.spark.internals.versions import source_folders
+
+CACHE = "LAKEBED_CACHE"
+"""The environment variable that says where compiled classes are kept."""
+SOURCE = "org.apache.spark.sql.sources.DataSourceRegister"
+PACKAGE = "lakebed"
+
+
+def load_classes(gateway: Any, spark_version: str) -> None:
+    """Makes the classes known to the JVM, once. They are compiled if no cache has them."""
+    if not vars(gateway).get(_LOADED):
+        jvm = gateway.jvm
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        folder = class_folder(gateway, spark_version)
+        loader.addURL(jvm.java.io.File(str(folder)).toURI().toURL())
+        vars(gateway)[_LOADED] = True
+
+
+_LOADED = "_lakebed_classes"
+
+
+def new_instance(gateway: Any, name: str) -> Any:
+    """One object of a class of ours, kept for the JVM."""
+    made = vars(gateway).setdefault("_lakebed_instances", {})
+    if name not in made:
+        made[name] = JavaClass(f"{PACKAGE}.{name}", gateway._gateway_client)()
+    return made[name]
+
+
+def class_folder(gateway: Any, spark_version: str) -> Path:
+    """The folder with the classes for this Spark."""
+    sources = list(_sources(spark_version))
+    folder = _cache() / f"{spark_version}-{_digest(sources)}"
+    if (folder / "META-INF").is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        _compile(gateway, sources, made, spark_version)
+        services = made / "META-INF" / "services"
+        services.mkdir(parents=True)
+        (services / SOURCE).write_text(f"{PACKAGE}.DeltaSource\n", encoding="utf-8")
+        made.rename(folder)
+    except OSError:
+        # Another process was faster, and has made the same.
+        if not (folder / "META-INF").is_dir():
+            raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return folder
+
+
+def _sources(spark_version: str) -> Iterator[tuple[str, str]]:
+    """The name of each file and its text."""
+    root = files("lakebed.spark") / "java"
+    for folder in source_folders(spark_version):
+        for each in sorted((root / folder / PACKAGE).iterdir(), key=lambda path: path.name):
+            if each.name.endswith(".java"):
+                yield each.name, each.read_text("utf-8")
+
+
+def _digest(sources: list[tuple[str, str]]) -> str:
+    digest = hashlib.sha256()
+    for name, text in sources:
+        digest.update(f"{name}\0{text}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def _cache() -> Path:
+    given = os.environ.get(CACHE)
+    if given:
+        return Path(given) / "classes"
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(base) / "lakebed" / "classes"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        # A home that cannot be written to, as containers have.
+        return Path(tempfile.gettempdir()) / f"lakebed-{os.getuid()}" / "classes"
+    return folder
+
+
+def _compile(gateway: Any, sources: list[tuple[str, str]], into: Path, version: str) -> None:
+    jvm = gateway.jvm
+    texts = Path(tempfile.mkdtemp(prefix="lakebed-java-"))
+    try:
+        array = gateway.new_array(jvm.java.io.File, len(sources))
+        for place, (name, text) in enumerate(sources):
+            (texts / name).write_text(text, encoding="utf-8")
+            array[place] = jvm.java.io.File(str(texts / name))
+        compiler = jvm.org.codehaus.janino.Compiler()
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
+        compiler.setDestinationDirectory(jvm.java.io.File(str(into)), False)
+        # With less there are no static methods of interfaces, which Scala's traits have.
+        compiler.setTargetVersion(8)
+        compiler.setSourceVersion(8)
+        compiler.compile(array)
+    except Exception as error:
+        raise UnsupportedSparkError(
+            f"Lakebed's Java classes cannot be compiled for Spark {version}: {error}",
+            hint="install a Spark that Lakebed knows: pip install 'lakebed[spark]'",
+        ) from error
+    finally:
+        shutil.rmtree(texts, ignore_errors=True)

@@ -1,0 +1,145 @@
+package lakebed;
+
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.SparkSqlParser;
+import org.apache.spark.sql.internal.VariableSubstitution;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/**
+ * Spark's parser and the statements that it does not know, such as OPTIMIZE. `DeltaParser` adds what
+ * versions of Spark have of their own.
+ */
+abstract class DeltaParserBase extends SparkSqlParser {
+  /** Spark would read DESCRIBE HISTORY t as the column t of a table that is called history. */
+  private static final Pattern OURS = Pattern.compile(
+      "(?:\\s|--[^\\n]*(?:\\n|$)|/\\*.*?\\*/)*+"
+          + "(?:(?:OPTIMIZE|VACUUM|RESTORE|REORG|GENERATE|FSCK|CONVERT|COPY|UNDROP)\\b"
+          + "|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)\\b).*",
+      Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
+
+  protected final SparkSession session;
+  protected final ParserInterface spark;
+
+  DeltaParserBase(SparkSession session, ParserInterface spark) {
+    this.session = session;
+    this.spark = spark;
+  }
+
+  public LogicalPlan parsePlan(String text) {
+    LogicalPlan own = OURS.matcher(text).matches() ? statement(text, null) : null;
+    if (own != null) {
+      return own;
+    }
+    try {
+      return spark.parsePlan(text);
+    } catch (ParseException error) {
+      own = statement(text, null);
+      if (own == null) {
+        Internals.raise(error);
+      }
+      return own;
+    }
+  }
+
+  protected static boolean isOurs(String text) {
+    return OURS.matcher(text).matches();
+  }
+
+  /** The command for a statement that Python knows; null if it does not. */
+  protected LogicalPlan statement(String text, Map parameters) {
+    if (!Bridge.isConnected()) {
+      return null;
+    }
+    String substituted = new VariableSubstitution().substitute(text);
+    Map request =
+        Bridge.map(new Object[] {"text", substituted, "parameters", parameters});
+    Map found = Bridge.askForMap("parse", request, session);
+    if (!Boolean.TRUE.equals(found.get("known"))) {
+      return null;
+    }
+    StructType rows = StructType.fromDDL((String) found.get("schema"));
+    return DeltaCommand.of(session, "run", request, null, rows);
+  }
+
+  public Expression parseExpression(String text) {
+    try {
+      return spark.parseExpression(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public TableIdentifier parseTableIdentifier(String text) {
+    try {
+      return spark.parseTableIdentifier(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public FunctionIdentifier parseFunctionIdentifier(String text) {
+    try {
+      return spark.parseFunctionIdentifier(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public Seq parseMultipartIdentifier(String text) {
+    try {
+      return spark.parseMultipartIdentifier(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public LogicalPlan parseQuery(String text) {
+    try {
+      return spark.parseQuery(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public StructType parseRoutineParam(String text) {
+    try {
+      return spark.parseRoutineParam(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public StructType parseTableSchema(String text) {
+    try {
+      return spark.parseTableSchema(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+
+  public DataType parseDataType(String text) {
+    try {
+      return spark.parseDataType(text);
+    } catch (ParseException error) {
+      Internals.raise(error);
+      return null;
+    }
+  }
+}

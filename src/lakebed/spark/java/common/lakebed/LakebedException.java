@@ -1,0 +1,36 @@
+package lakebed;
+
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.SparkThrowable;
+
+/** An error of Lakebed as one of Spark, with its code as the condition. */
+public class LakebedException extends RuntimeException implements SparkThrowable {
+  private static final Pattern CODE = Pattern.compile("\\s*\\[([A-Z_0-9.]+)\\]");
+
+  private final String condition;
+
+  public LakebedException(String message, String condition, Throwable cause) {
+    super(message, cause);
+    this.condition = condition;
+  }
+
+  /** Messages of Lakebed begin with their code in brackets. */
+  static LakebedException of(RuntimeException error) {
+    String message = String.valueOf(error.getMessage());
+    Matcher code = CODE.matcher(message);
+    return new LakebedException(message, code.lookingAt() ? code.group(1) : "LAKEBED", error);
+  }
+
+  public String getCondition() {
+    return condition;
+  }
+
+  public String getErrorClass() {
+    return condition;
+  }
+
+  public String getSqlState() {
+    return "KD000";
+  }
+}

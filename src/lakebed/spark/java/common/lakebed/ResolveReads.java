@@ -1,0 +1,137 @@
+package lakebed;
+
+import java.lang.reflect.Constructor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+
+/** Puts the plan of a Delta table, over Spark's own Parquet reader, where a query reads it. */
+public class ResolveReads extends Rule {
+  /** The elements of a `LogicalRelation`. */
+  private static final int OUTPUT = 1;
+  private static final int CATALOG_TABLE = 2;
+  private static final int IS_STREAMING = 3;
+
+  public TreeNode apply(TreeNode plan) {
+    return replaced((LogicalPlan) plan);
+  }
+
+  private static LogicalPlan replaced(LogicalPlan plan) {
+    if (plan.analyzed()) {
+      return plan;
+    }
+    if (plan instanceof DataSourceV2Relation) {
+      DataSourceV2Relation found = (DataSourceV2Relation) plan;
+      // Spark may hand the target of a statement to a subquery that reads the same table.
+      boolean isRead = found.table() instanceof DeltaTable
+          && !(found.table() instanceof StagedDeltaTable);
+      return isRead ? read((DeltaTable) found.table(), found) : plan;
+    }
+    if (plan instanceof LogicalRelation) {
+      LogicalRelation found = (LogicalRelation) plan;
+      return found.relation() instanceof DeltaRelation && !found.isStreaming()
+          ? over(((DeltaRelation) found.relation()).table().plan(), found.output())
+          : plan;
+    }
+    if (plan instanceof DeleteFromTable || plan instanceof UpdateTable || addsCheck(plan)) {
+      return plan;
+    }
+    if (plan instanceof MergeIntoTable) {
+      final LogicalPlan target = ((MergeIntoTable) plan).targetTable();
+      return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
+        public Object apply(Object child) {
+          return child == target ? child : replaced((LogicalPlan) child);
+        }
+      });
+    }
+    return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
+      public Object apply(Object child) {
+        return replaced((LogicalPlan) child);
+      }
+    });
+  }
+
+  /** ALTER TABLE ... ADD CONSTRAINT, which 4.1 brought, has a query for rows that break it. */
+  static boolean addsCheck(LogicalPlan plan) {
+    return plan.getClass().getSimpleName().equals("AddCheckConstraint");
+  }
+
+  private static LogicalPlan read(DeltaTable table, DataSourceV2Relation found) {
+    Map options = found.options().asCaseSensitiveMap();
+    LogicalPlan plan = table.isPath() ? table.plan() : table.planWith(options);
+    if (plan.output().length() != found.output().length()) {
+      // A change feed has other columns than the table: what is above is resolved again.
+      return plan;
+    }
+    return over(plan, found.output());
+  }
+
+  /** With the ids that the columns of the replaced relation have. */
+  private static LogicalPlan over(LogicalPlan plan, Seq output) {
+    List columns = new ArrayList();
+    if (plan instanceof LogicalRelation) {
+      // A leaf stays one: up to Spark 4.0 an alias hides `_metadata`.
+      for (int i = 0; i < output.length(); i++) {
+        AttributeReference wanted = (AttributeReference) output.apply(i);
+        columns.add(((AttributeReference) plan.output().apply(i)).withExprId(wanted.exprId()));
+      }
+      return changed(plan, OUTPUT, Internals.seq(columns));
+    }
+    for (int i = 0; i < output.length(); i++) {
+      AttributeReference wanted = (AttributeReference) output.apply(i);
+      Attribute has = (Attribute) plan.output().apply(i);
+      columns.add(new Alias(
+          has, wanted.name(), wanted.exprId(), wanted.qualifier(), Option.empty(), empty()));
+    }
+    return new Project(Internals.seq(columns), plan);
+  }
+
+  /** With an entry of the catalog in each relation; streams into tables look for it. */
+  static LogicalPlan withEntry(LogicalPlan plan, Option entry) {
+    return changed(plan, CATALOG_TABLE, entry);
+  }
+
+  static LogicalPlan asStream(LogicalPlan plan) {
+    return changed(plan, IS_STREAMING, Boolean.TRUE);
+  }
+
+  /** With another element in each relation. Newer versions of Spark have more of them. */
+  private static LogicalPlan changed(LogicalPlan plan, final int place, final Object value) {
+    if (plan instanceof LogicalRelation) {
+      Constructor constructor = LogicalRelation.class.getConstructors()[0];
+      Object[] all = new Object[constructor.getParameterCount()];
+      for (int i = 0; i < all.length; i++) {
+        all[i] = i == place ? value : ((LogicalRelation) plan).productElement(i);
+      }
+      try {
+        return (LogicalPlan) constructor.newInstance(all);
+      } catch (Exception error) {
+        throw new IllegalStateException(error);
+      }
+    }
+    return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
+      public Object apply(Object child) {
+        return changed((LogicalPlan) child, place, value);
+      }
+    });
+  }
+
+  private static Seq empty() {
+    return Internals.seq(new ArrayList());
+  }
+}

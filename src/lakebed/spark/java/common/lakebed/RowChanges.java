@@ -1,0 +1,202 @@
+package lakebed;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedExtractValue;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/** DELETE, UPDATE and MERGE on one table as commands. */
+class RowChanges {
+  private static final StructType COUNT = StructType.fromDDL("num_affected_rows BIGINT");
+  private static final StructType COUNTS = StructType.fromDDL(
+      "num_affected_rows BIGINT, num_updated_rows BIGINT, num_deleted_rows BIGINT,"
+          + " num_inserted_rows BIGINT");
+  /** What Lakebed calls the sides of a statement where a subquery has to tell them apart. */
+  private static final String TARGET = "__lakebed_target";
+  private static final String SOURCE = "__lakebed_source";
+
+  private final SparkSession session;
+  private final DeltaTable table;
+  private final LogicalPlan target;
+
+  RowChanges(SparkSession session, DeltaTable table, LogicalPlan target) {
+    this.session = session;
+    this.table = table;
+    this.target = target;
+  }
+
+  LogicalPlan delete(DeleteFromTable found) {
+    if (!found.condition().resolved()) {
+      return null;
+    }
+    String alias = Names.hasSubquery(found.condition()) ? TARGET : null;
+    Names names = new Names(target, alias, null, null);
+    Map request = table.request();
+    request.put("alias", alias);
+    List given = new ArrayList();
+    given.add(names.column(found.condition()));
+    return DeltaCommand.of(session, "delete", request, given, COUNT);
+  }
+
+  LogicalPlan update(UpdateTable found) {
+    boolean hasSubquery =
+        found.condition().isDefined() && Names.hasSubquery((Expression) found.condition().get());
+    for (int i = 0; i < found.assignments().length(); i++) {
+      Assignment each = (Assignment) found.assignments().apply(i);
+      hasSubquery = hasSubquery || Names.hasSubquery(each.value());
+    }
+    String alias = hasSubquery ? TARGET : null;
+    Names names = new Names(target, alias, null, null);
+    Map request = table.request();
+    request.put("alias", alias);
+    List given = new ArrayList();
+    given.add(condition(found.condition(), names));
+    given.add(assignments(found.assignments(), names));
+    return DeltaCommand.of(session, "update", request, given, COUNT);
+  }
+
+  LogicalPlan merge(MergeIntoTable found) {
+    LogicalPlan source = found.sourceTable();
+    if (!source.resolved()) {
+      return null;
+    }
+    String targetName = last(Names.qualifier(target), TARGET);
+    String sourceName = last(Names.qualifier(source), SOURCE);
+    Names names = new Names(target, targetName, source, sourceName);
+    Map request = table.request();
+    request.put("alias", targetName);
+    request.put("source", sourceName);
+    request.put("evolves", Boolean.valueOf(found.withSchemaEvolution()));
+    List given = new ArrayList();
+    given.add(Dataset$.MODULE$.ofRows(session, source));
+    given.add(names.column(found.mergeCondition()));
+    List clauses = new ArrayList();
+    add(clauses, "matched", found.matchedActions(), names);
+    add(clauses, "not_matched", found.notMatchedActions(), names);
+    add(clauses, "not_matched_by_source", found.notMatchedBySourceActions(), names);
+    given.add(clauses);
+    return DeltaCommand.of(session, "merge", request, given, COUNTS);
+  }
+
+  private static String last(List parts, String otherwise) {
+    return parts.isEmpty() ? otherwise : (String) parts.get(parts.size() - 1);
+  }
+
+  private void add(List clauses, String kind, Seq actions, Names names) {
+    for (int i = 0; i < actions.length(); i++) {
+      MergeAction action = (MergeAction) actions.apply(i);
+      Map clause = new LinkedHashMap();
+      clause.put("kind", kind);
+      clause.put("action", verb(action));
+      clause.put("condition", condition(action.condition(), names));
+      clause.put("values", values(action, names));
+      clauses.add(clause);
+    }
+  }
+
+  private static String verb(MergeAction action) {
+    if (action instanceof UpdateStarAction) {
+      return "update_all";
+    }
+    if (action instanceof InsertStarAction) {
+      return "insert_all";
+    }
+    if (action instanceof UpdateAction) {
+      return "update";
+    }
+    return action instanceof InsertAction ? "insert" : "delete";
+  }
+
+  private Map values(MergeAction action, Names names) {
+    if (action instanceof UpdateAction) {
+      return assignments(((UpdateAction) action).assignments(), names);
+    }
+    return action instanceof InsertAction
+        ? assignments(((InsertAction) action).assignments(), names)
+        : new LinkedHashMap();
+  }
+
+  private static Column condition(Option given, Names names) {
+    return given.isEmpty() ? null : names.column((Expression) given.get());
+  }
+
+  /** By the names of columns; null stands for the word DEFAULT. A list keeps the order. */
+  private Map assignments(Seq found, Names names) {
+    Map values = new LinkedHashMap();
+    for (int i = 0; i < found.length(); i++) {
+      Assignment each = (Assignment) found.apply(i);
+      Column value = isDefault(each.value()) ? null : names.column(each.value());
+      String path = path(each.key());
+      if (values.containsKey(path)) {
+        throw new LakebedException(
+            "[INVALID_ARGUMENT] the column " + path + " is assigned twice", "INVALID_ARGUMENT", null);
+      }
+      values.put(path, value);
+    }
+    return values;
+  }
+
+  private static boolean isDefault(Expression value) {
+    return value instanceof UnresolvedAttribute
+        && ((UnresolvedAttribute) value).nameParts().length() == 1
+        && "default".equalsIgnoreCase((String) ((UnresolvedAttribute) value).nameParts().head());
+  }
+
+  private String path(Expression key) {
+    if (key instanceof GetStructField) {
+      GetStructField field = (GetStructField) key;
+      return path(field.child()) + "." + Internals.quoted(field.extractFieldName());
+    }
+    if (key instanceof UnresolvedAttribute) {
+      return path(Internals.list(((UnresolvedAttribute) key).nameParts()));
+    }
+    if (key instanceof Attribute) {
+      return Internals.quoted(((Attribute) key).name());
+    }
+    throw new LakebedException(
+        "[INVALID_ARGUMENT] " + key.sql() + " is not a column of the table", "INVALID_ARGUMENT", null);
+  }
+
+  /** Without what the statement calls the table. */
+  private String path(List parts) {
+    List qualifier = Names.qualifier(target);
+    for (int start = 0; start < qualifier.size(); start++) {
+      int size = qualifier.size() - start;
+      boolean isPrefix = parts.size() > size;
+      for (int i = 0; i < size && isPrefix; i++) {
+        isPrefix = ((String) parts.get(i)).equalsIgnoreCase((String) qualifier.get(start + i));
+      }
+      if (isPrefix) {
+        parts = parts.subList(size, parts.size());
+        break;
+      }
+    }
+    StringBuilder text = new StringBuilder();
+    for (int i = 0; i < parts.size(); i++) {
+      text.append(i == 0 ? "" : ".").append(Internals.quoted((String) parts.get(i)));
+    }
+    return text.toString();
+  }
+}

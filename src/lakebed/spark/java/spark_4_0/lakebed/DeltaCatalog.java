@@ -1,0 +1,4 @@
+package lakebed;
+
+/** For Spark 4.0, whose tables are created without constraints. */
+public class DeltaCatalog extends DeltaCatalogBase {}
