@@ -23,7 +23,7 @@ ALTER TABLE t UNSET TBLPROPERTIES ('owner.team');
 -- error: TABLE_PROPERTY no property owner.team
 
 SHOW TBLPROPERTIES t (owner.team);
--- | owner.team | Table t does not have property: owner.team
+-- | owner.team | Table spark_catalog.corpus_alter.t does not have property: owner.team
 
 ALTER TABLE t SET TBLPROPERTIES ('delta.apendOnly' = 'true');
 -- error: TABLE_PROPERTY delta.appendOnly
@@ -55,13 +55,13 @@ DESCRIBE t;
 -- | price | decimal(10,2) | net
 
 ALTER TABLE t ADD COLUMN name STRING;
--- error: SCHEMA already
+-- error: FIELD_ALREADY_EXISTS
 
 ALTER TABLE t ADD COLUMN a FANCY;
--- error: SQL FANCY is not a type
+-- error: UNSUPPORTED_DATATYPE
 
 ALTER TABLE t ADD COLUMN plaec.x INT;
--- error: SQL did you mean place?
+-- error: UNRESOLVED_COLUMN
 
 ALTER TABLE t ADD COLUMN b STRUCT<x: INT;
 -- error: SQL this type has no end
@@ -95,12 +95,12 @@ DESC TABLE t name;
 ALTER TABLE t ALTER COLUMN first_one AFTER id, id FIRST;
 
 ALTER TABLE t ALTER COLUMN name SET NOT NULL;
--- error: SCHEMA cannot become NOT NULL
+-- error: _LEGACY_ERROR_TEMP_2330 nullable column to non-nullable
 
 ALTER TABLE t ALTER COLUMN name DROP NOT NULL;
 
 ALTER TABLE t ALTER COLUMN nam TYPE STRING;
--- error: SQL did you mean name?
+-- error: UNRESOLVED_COLUMN
 
 ALTER TABLE t ALTER COLUMN id TYPE BIGINT;
 -- error: SCHEMA does not widen types
@@ -110,7 +110,7 @@ ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true');
 ALTER TABLE t ALTER COLUMN id TYPE BIGINT;
 
 ALTER TABLE t ALTER COLUMN id TYPE INT;
--- error: SCHEMA cannot change from bigint to int
+-- error: NOT_SUPPORTED_CHANGE_COLUMN
 
 ALTER TABLE t ALTER COLUMN id RENAMED;
 -- error: SQL expected what is to change of id
@@ -130,12 +130,12 @@ ALTER TABLE t DROP COLUMNS (first_one, place.zip);
 ALTER TABLE t DROP COLUMN IF EXISTS flags;
 
 ALTER TABLE t DROP COLUMN flags;
--- error: SQL the table has no column flags
+-- error: UNRESOLVED_COLUMN
 
 ALTER TABLE t RENAME COLUMN price TO `the price`;
 
 ALTER TABLE t RENAME COLUMN `the prise` TO x;
--- error: SQL did you mean the price?
+-- error: UNRESOLVED_COLUMN
 
 SELECT id, `the price`, name, place FROM t;
 -- | 1 | NULL | a | {city: Ulm}
@@ -153,7 +153,7 @@ ALTER TABLE t ADD CONSTRAINT broken CHECK id > 1;
 -- error: SQL expected '('
 
 ALTER TABLE t ADD CONSTRAINT key PRIMARY KEY (id);
--- error: SQL expected CHECK
+-- error: UNSUPPORTED_FEATURE CHECK constraints alone
 
 ALTER TABLE t DROP CONSTRAINT positive;
 
@@ -168,7 +168,7 @@ DESCRIBE DETAIL t;
 -- columns: format, id, name, description, location, createdAt, lastModified, partitionColumns, clusteringColumns, numFiles, sizeInBytes, properties, minReaderVersion, minWriterVersion, tableFeatures
 
 ALTER TABLE t CLUSTER BY (idd);
--- error: SQL did you mean id?
+-- error: SCHEMA there is no column 'idd'
 
 ALTER TABLE t CLUSTER BY NONE;
 

@@ -60,13 +60,13 @@ SELECT * FROM sales;
 -- spark: sales
 
 INSERT INTO sales PARTITION (amount = 1) VALUES (DATE'2026-01-05', 'y');
--- error: SQL the table is not partitioned by amount
+-- error: NON_PARTITION_COLUMN
 
 INSERT INTO sales PARTITION (dya = '2026-01-05') VALUES ('y', 1);
--- error: SQL did you mean day?
+-- error: NON_PARTITION_COLUMN
 
 INSERT INTO sales PARTITION (shop = 'x') (amount, shop) VALUES (7, 'y');
--- error: SQL shop has its value in PARTITION already
+-- error: STATIC_PARTITION_COLUMN_IN_INSERT_COLUMN_LIST
 
 INSERT INTO sales REPLACE USING (amount) VALUES (DATE'2026-01-05', 'y', 70);
 -- error: INVALID_ARGUMENT REPLACE USING

@@ -82,10 +82,10 @@ MERGE INTO target t USING changes s ON t.id = s.id;
 -- error: SQL expected WHEN [NOT] MATCHED
 
 MERGE INTO target t USING changes s ON t.id = s.idd WHEN MATCHED THEN DELETE;
--- error: SQL did you mean s.id
+-- error: UNRESOLVED_COLUMN
 
 MERGE INTO target t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET nme = 'x';
--- error: SQL did you mean name?
+-- error: SCHEMA did you mean 'name'?
 
 MERGE INTO target t USING changes s ON t.id = s.id
 WHEN MATCHED THEN DELETE

@@ -9,7 +9,7 @@ INSERT INTO plain VALUES (NULL, 'b', 1);
 -- error: CONSTRAINT_VIOLATION
 
 CREATE TABLE plain (id INT) USING delta;
--- error: TABLE_EXISTS plain
+-- error: TABLE_OR_VIEW_ALREADY_EXISTS
 
 CREATE TABLE IF NOT EXISTS plain (other INT) USING delta;
 
@@ -52,7 +52,7 @@ SELECT id FROM plain VERSION AS OF 1;
 -- | 1
 
 REPLACE TABLE nothing USING delta AS SELECT 1 AS a;
--- error: TABLE_NOT_FOUND OR REPLACE
+-- error: TABLE_OR_VIEW_NOT_FOUND
 
 REPLACE TABLE plain (z INT) USING delta;
 
@@ -110,10 +110,10 @@ CREATE TABLE `not ok` (a INT) USING delta;
 -- error: INVALID_ARGUMENT cannot be a name
 
 CREATE TABLE twice (a INT, A INT) USING delta;
--- error: SQL two columns
+-- error: COLUMN_ALREADY_EXISTS
 
 CREATE TABLE keyed (a INT, PRIMARY KEY (a)) USING delta;
--- error: SQL primary
+-- error: UNSUPPORTED_FEATURE CHECK constraints alone
 
 CREATE TABLE broken (a INT USING delta;
 -- error: SQL

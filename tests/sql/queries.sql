@@ -112,10 +112,10 @@ SELECT count(*) FROM orders TIMESTAMP AS OF '1999-01-01';
 -- error: VERSION_NOT_FOUND
 
 SELECT count(*) FROM orders TIMESTAMP AS OF 'once upon a time';
--- error: INVALID_ARGUMENT not a time
+-- error: INVALID_TIME_TRAVEL_TIMESTAMP_EXPR
 
 SELECT count(*) FROM orders@v1 VERSION AS OF 0;
--- error: SQL two versions
+-- error: MULTIPLE_TIME_TRAVEL_SPEC
 
 SELECT id, _change_type, _commit_version FROM table_changes('orders', 2);
 -- | 3 | insert | 2
@@ -131,7 +131,7 @@ SELECT count(*) FROM table_changes('ordrs', 1);
 -- error: TABLE_NOT_FOUND orders
 
 SELECT count(*) FROM table_changes('orders');
--- error: SQL
+-- error: INVALID_ARGUMENT table_changes takes a table
 
 CREATE VIEW spending AS SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
 

@@ -51,34 +51,34 @@ UPDATE items AS t SET t.price = CASE WHEN t.id = 3 THEN 30 ELSE 40 END WHERE t.p
 -- | 4 | d | 40.0
 
 UPDATE items SET prise = 1;
--- error: SQL did you mean price?
+-- error: UNRESOLVED_COLUMN
 
 UPDATE items SET price = prise;
--- error: SQL did you mean price
+-- error: UNRESOLVED_COLUMN
 
 UPDATE items SET price = 1, price = 2;
--- error: SQL price is there twice
+-- error: INVALID_ARGUMENT assigned twice
 
 UPDATE items SET price 1;
 -- error: SQL expected '=' after price
 
 DELETE FROM items WHERE nam = 'x';
--- error: SQL did you mean name or id or price?
+-- error: UNRESOLVED_COLUMN
 
 DELETE FROM items WHERE;
--- error: SQL expected an expression
+-- error: SQL the condition behind WHERE is missing
 
 DELETE items WHERE id = 1;
 -- error: SQL expected FROM
 
 INSERT INTO items VALUES (1, 'x');
--- error: SQL the rows have 2 columns, but values are needed for 3
+-- error: SCHEMA_MISMATCH values are needed for 3
 
 INSERT INTO items (id, nam) VALUES (1, 'x');
--- error: SQL did you mean name?
+-- error: UNRESOLVED_COLUMN
 
 INSERT INTO items (id, id) VALUES (1, 2);
--- error: SQL id is there twice
+-- error: COLUMN_ALREADY_EXISTS
 
 INSERT INTO items BY NAME SELECT 5 AS id, 'e' AS NAME;
 

@@ -51,7 +51,7 @@ EXECUTE IMMEDIATE 'DESCRIBE DETAIL nothing';
 -- error: TABLE_NOT_FOUND
 
 BEGIN INSERT INTO stock VALUES ('plum', 7, 'left'); INSERT INTO stock VALUES ('plum'); END;
--- error: SQL
+-- error: SCHEMA_MISMATCH values are needed for 3
 
 SELECT * FROM stock;
 -- | apples | 30 | NULL

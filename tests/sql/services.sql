@@ -140,7 +140,7 @@ DESCRIBE EXTENDED events day;
 -- | comment | NULL
 
 DESCRIBE events dya;
--- error: SQL did you mean day?
+-- error: UNRESOLVED_COLUMN
 
 DESCRIBE events;
 -- ordered

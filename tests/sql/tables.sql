@@ -22,7 +22,7 @@ SHOW PARTITIONS a;
 -- | 2026
 
 CREATE TABLE a (id INT) USING delta;
--- error: TABLE_EXISTS
+-- error: TABLE_OR_VIEW_ALREADY_EXISTS
 
 CREATE TABLE IF NOT EXISTS a (other INT) USING delta;
 
@@ -152,10 +152,10 @@ SELECT * FROM seen;
 -- | 1
 
 CREATE TABLE bad (id INT, id STRING) USING delta;
--- error: SQL there are two columns
+-- error: COLUMN_ALREADY_EXISTS
 
 CREATE TABLE bad (id INTT) USING delta;
--- error: SQL
+-- error: UNSUPPORTED_DATATYPE
 
 CREATE TABLE bad (id INT) USING delta PARTITIONED BY (idd);
--- error: SCHEMA
+-- error: _LEGACY_ERROR_TEMP_3060

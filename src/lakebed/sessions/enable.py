@@ -51,14 +51,9 @@ def enable(spark: SparkSession) -> SparkSession:
         remote.install(spark)
         register(spark)
     elif isinstance(spark, SparkSession):
-        if os.environ.get("LAKEBED_NATIVE") == "1":
-            from lakebed.sessions.native.enable import enable_native
+        from lakebed.sessions.native.enable import enable_native
 
-            enable_native(spark)
-        else:
-            from lakebed.sessions import classic
-
-            classic.install(spark)
+        enable_native(spark)
     else:
         raise InvalidArgumentError(
             f"{type(spark).__name__} is not a session of Spark",

@@ -11,7 +11,7 @@ import re
 import threading
 import traceback
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -57,12 +57,15 @@ def of_job(what: str) -> Iterator[None]:
         ) from None
 
 
-def install() -> None:
-    """Converts errors for all sessions of this process; others than ours are left alone."""
+def install(amend: Callable[[Exception], None]) -> None:
+    """Converts errors for all sessions of this process; others than ours are left alone.
+
+    `amend` may add to those that stay Spark's.
+    """
     global _installed
     with _lock:
         if not _installed:
-            internals.convert_errors(convert)
+            internals.convert_errors(convert, amend)
             _installed = True
 
 
@@ -85,6 +88,9 @@ def convert(error: JavaObject) -> LakebedError | None:
         found = _NUMBER.search(message)
         if found is not None and int(found[1]) in _errors:
             return _errors[int(found[1])]
+        own = _java_error(each, message)
+        if own is not None:
+            return own
         broken = broken_rule(message)
         if broken is not None:
             return broken
@@ -114,6 +120,23 @@ def _as_java(jvm: Jvm, error: LakebedError) -> Exception:
         while len(_errors) > _MOST:
             _errors.popitem(last=False)
     return jvm.java_error(f"{error} (lakebed error {number})")
+
+
+def _java_error(error: JavaObject, message: str) -> LakebedError | None:
+    """What Lakebed's Java classes found out by themselves."""
+    if error.getClass().getName() != "lakebed.LakebedException":
+        return None
+    code, known = str(error.getCondition()), list(_known_errors(LakebedError))
+    kind = next((each for each in known if each.code == code), LakebedError)
+    made = LakebedError.__new__(kind)
+    LakebedError.__init__(made, message.removeprefix(f"[{code}] "))
+    return made
+
+
+def _known_errors(kind: type[LakebedError]) -> Iterator[type[LakebedError]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _known_errors(each)
 
 
 def _unexpected(error: Exception) -> LakebedError:

@@ -34,7 +34,7 @@ from lakebed.sql.grammar.drop import (
     parse_undrop,
 )
 from lakebed.sql.grammar.insert import InsertStatement, parse_insert
-from lakebed.sql.grammar.merge import parse_merge
+from lakebed.sql.grammar.merge import MergeStatement, parse_merge
 from lakebed.sql.grammar.multi_insert import parse_from
 from lakebed.sql.grammar.row_changes import parse_delete, parse_update
 from lakebed.sql.grammar.services import (
@@ -106,18 +106,20 @@ def parse_statement(sql: str) -> Statement | None:
 _OURS = (
     *(AddConstraint, DropFeature, RefusedChange, SyncIdentity, CloneTable, CopyStatement),
     *(DescribeDetail, DescribeHistory, UndropTable, ConvertStatement, FsckStatement),
+    *(InsertStatement, MergeStatement),
     *(GenerateStatement, OptimizeStatement, ReorgStatement, RestoreStatement, VacuumStatement),
 )
-"""Statements that no Spark, or not all, can parse."""
+"""Statements that no Spark, or not all, can parse and run.
+
+Of MERGE these are sources with names for their columns, with a version, and functions; of INSERT
+those with IF NOT EXISTS, REPLACE ON, REPLACE USING and DEFAULT.
+"""
 
 
 def parse_own(sql: str) -> Statement | None:
     """A statement that Spark's parser does not know; None for all others."""
     found = parse_statement(sql)
-    is_replace = isinstance(found, InsertStatement) and bool(
-        found.replace_using or found.replace_on
-    )
-    return found if isinstance(found, _OURS) or is_replace else None
+    return found if isinstance(found, _OURS) else None
 
 
 def first_word(sql: str) -> str:

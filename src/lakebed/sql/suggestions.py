@@ -10,7 +10,6 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.errors import LakebedError
-from lakebed.spark.enabled import is_enabled
 from lakebed.spark.functions import is_connect
 from lakebed.spark.names import split_name
 from lakebed.spark.session_catalog import catalog_of
@@ -26,7 +25,7 @@ def suggesting_names(session: SparkSession) -> Iterator[None]:
 
 
 def suggest_names(session: SparkSession, error: AnalysisException) -> None:
-    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND" and is_enabled(session):
+    if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
         _suggest(session, error)
 
 

@@ -46,6 +46,13 @@ def alter(asked: Question) -> None:
         change(asked, target, [each for each in changes if each["kind"] == kind])
 
 
+def unset(asked: Question) -> None:
+    store, _ = open_location(asked.session, asked.path, {})
+    target = AlterTarget(TableLog(store), asked.session.conf.get(USER_METADATA, None))
+    keys: Sequence[str] = asked.request["keys"]
+    unset_properties(target, keys, if_exists=bool(asked.request["if_exists"]))
+
+
 def add_check(asked: Question) -> None:
     table = DeltaTable.forPath(asked.session, asked.path)
     table.addConstraint(asked.request["constraint"], asked.request["condition"])

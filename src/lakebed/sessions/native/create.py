@@ -29,7 +29,7 @@ from lakebed.commands.named_modes import (
 from lakebed.commands.named_tables import Place, create_named, place_for
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.commands.write_options import WriteOptions
-from lakebed.errors import InvalidArgumentError, SchemaError
+from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.writes import write_request
@@ -55,6 +55,7 @@ _DEFAULTS_FEATURE = "delta.feature.allowColumnDefaults"
 def create(asked: Question) -> None:
     """A table without rows, or with those that are given."""
     new = _NewTable(asked)
+    new.check_options()
     rows = asked.given
     if rows is None:
         new.make()
@@ -77,6 +78,16 @@ class _NewTable:
         found: Mapping[str, str] = self.asked.request["properties"]
         return found
 
+    def check_options(self) -> None:
+        """`path` is another way to say LOCATION."""
+        options = [key for key in self._given if key.startswith(_OPTION)]
+        unknown = [key[len(_OPTION) :] for key in options if key.lower() != f"{_OPTION}path"]
+        if unknown and not self.asked.request.get("is_save"):
+            raise UnsupportedFeatureError(
+                f"a Delta table has no option {unknown[0]!r}: no option but 'path' is known",
+                hint="TBLPROPERTIES sets properties of the table",
+            )
+
     @property
     def properties(self) -> dict[str, str]:
         """Those that the table keeps."""
@@ -92,7 +103,7 @@ class _NewTable:
 
     @property
     def place(self) -> Place:
-        location = self._given.get("location")
+        location = self._given.get("location") or self._given.get(f"{_OPTION}path")
         if self._given.get("is_managed_location") == "true":
             location = None
         return place_for(self.asked.session, tuple(self.asked.request["parts"]), location)

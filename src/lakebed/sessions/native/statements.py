@@ -15,17 +15,35 @@ from lakebed.spark.projection import quote
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.parameters import bind_texts
+from lakebed.spark.session_catalog import find
+from lakebed.sql.grammar.copy_into import CopyStatement
+from lakebed.sql.grammar.create import CloneTable
 from lakebed.sql.parse import parse_own
 from lakebed.sql.results import result_schema
+from lakebed.sql.statement import Statement
 from lakebed.tables.delta_table import DeltaTable
 
 
 def parse(asked: Question) -> str:
     """Whether a statement is one of Lakebed's, and the columns of what it gives."""
-    statement = parse_own(_bound(asked))
-    if statement is None:
+    text = _bound(asked)
+    statement = parse_own(text)
+    if statement is None or not _is_ours(asked, statement):
         return orjson.dumps({"known": False}).decode()
-    return orjson.dumps({"known": True, "schema": result_schema(statement)}).decode()
+    schema = result_schema(statement)
+    if isinstance(statement, CopyStatement) and statement.validate is not None:
+        # It loads nothing, and gives rows as they would be loaded.
+        found = execute(SqlContext(asked.session, text), statement)
+        schema = "" if found is None else str(found.schema.json())
+    return orjson.dumps({"known": True, "schema": schema}).decode()
+
+
+def _is_ours(asked: Question, statement: Statement) -> bool:
+    """Spark knows some of these statements for tables of other formats."""
+    if statement.is_ours or isinstance(statement, CloneTable):
+        return True
+    entry = find(asked.session, statement.table.parts)
+    return entry is not None and entry.is_delta
 
 
 def run(asked: Question) -> DataFrame | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import orjson
 from pyspark.sql import Column, DataFrame
 
@@ -17,6 +19,7 @@ from lakebed.spark.assigning import (
     assigned_by_position,
     with_absent_partitions,
 )
+from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.internals.columns import column_sql, is_always_true
 from lakebed.spec.schema import StructType
 
@@ -43,8 +46,30 @@ def save_rows(asked: Question) -> None:
     save(asked.frame(asked.given), request, asked.path)
 
 
+def insert_many(asked: Question) -> None:
+    """FROM ... INSERT ... INSERT ...: one commit for each, in the order of the statement.
+
+    All queries are analyzed before anything is written, and see the same version of the source.
+    """
+    reads = CommandReads(None, lambda *_: None)
+    ready = []
+    for request, given in zip(asked.request["inserts"], asked.given, strict=True):
+        each = Question(asked.session, request, given)
+        # The version of its own table is decided by its transaction.
+        url = opened(each).store.url
+        ready.append((each, _Write.of(each), url))
+    for _, write, url in ready:
+        write.frame = reads.pinned(write.frame, but=url)
+    for each, write, _ in ready:
+        write.run(each)
+
+
 def insert(asked: Question) -> None:
     """INSERT, `insertInto`, `writeTo` and appends of `saveAsTable`."""
+    _Write.of(asked).run(asked)
+
+
+def _prepared(asked: Question) -> tuple[DataFrame, WriteRequest, Column | None]:
     rows, condition = asked.given[0], column(asked.given[1])
     mode = str(asked.request["mode"])
     options = asked.options
@@ -54,11 +79,28 @@ def insert(asked: Question) -> None:
     if mode != "append" and request.get("partitionOverwriteMode") is None:
         # Spark has decided by the setting of the session already.
         request.set("partitionOverwriteMode", "dynamic" if mode == "dynamic" else "static")
-    frame = _as_stored(asked, asked.frame(rows), request)
-    if condition is None or is_always_true(asked.session, condition):
-        save(frame, request, asked.path)
-        return
-    _replace(asked, frame, request, condition)
+    if condition is not None and is_always_true(asked.session, condition):
+        condition = None
+    return _as_stored(asked, asked.frame(rows), request), request, condition
+
+
+@dataclass
+class _Write:
+    """`condition`: the rows that are replaced; None for an append, and for all rows."""
+
+    frame: DataFrame
+    request: WriteRequest
+    condition: Column | None
+
+    @classmethod
+    def of(cls, asked: Question) -> _Write:
+        return cls(*_prepared(asked))
+
+    def run(self, asked: Question) -> None:
+        if self.condition is None:
+            save(self.frame, self.request, asked.path)
+        else:
+            _replace(asked, self.frame, self.request, self.condition)
 
 
 def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> DataFrame:

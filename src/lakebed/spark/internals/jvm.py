@@ -495,13 +495,21 @@ def replace_table(make: Callable[[SparkSession, str], DataFrame | None]) -> None
 _plain_sql = SparkSession.sql
 
 
-def convert_errors(convert: Callable[[JavaObject], Exception | None]) -> None:
-    """Lets `convert` turn exceptions of the JVM into Python ones before pyspark does."""
+def convert_errors(
+    convert: Callable[[JavaObject], Exception | None], amend: Callable[[Exception], None]
+) -> None:
+    """Lets `convert` turn exceptions of the JVM into Python ones before pyspark does.
+
+    `amend` gets what pyspark makes of the others.
+    """
     original = captured.convert_exception
 
     def convert_exception(error: JavaObject) -> Any:
         found = convert(error)
-        return original(error) if found is None else found
+        if found is None:
+            found = original(error)
+            amend(found)
+        return found
 
     captured.convert_exception = convert_exception
 

@@ -168,7 +168,8 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
 
   public boolean tableExists(Identifier ident) {
     sync();
-    if (super.tableExists(ident)) {
+    boolean mayBeName = !isPath(ident) || super.namespaceExists(ident.namespace());
+    if (mayBeName && super.tableExists(ident)) {
       return true;
     }
     Map request = Bridge.map(new Object[] {"path", ident.name()});

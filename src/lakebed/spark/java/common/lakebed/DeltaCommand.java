@@ -56,6 +56,14 @@ public class DeltaCommand extends LogicalPlan implements LeafRunnableCommand {
     return new DeltaCommand(session, what, request, given, Internals.seq(columns));
   }
 
+  java.util.Map request() {
+    return request;
+  }
+
+  Object given() {
+    return given;
+  }
+
   public Seq run(org.apache.spark.sql.SparkSession by) {
     Dataset rows = (Dataset) Bridge.ask(what, request, session, given);
     List found = new ArrayList();

@@ -41,7 +41,9 @@ abstract class DeltaParserBase extends SparkSqlParser {
       return own;
     }
     try {
-      return spark.parsePlan(text);
+      LogicalPlan plan = Creates.withProvider(spark.parsePlan(text));
+      own = Inserts.isUnknown(plan) ? statement(text, null) : null;
+      return own == null ? plan : own;
     } catch (ParseException error) {
       own = statement(text, null);
       if (own == null) {
@@ -67,7 +69,12 @@ abstract class DeltaParserBase extends SparkSqlParser {
     if (!Boolean.TRUE.equals(found.get("known"))) {
       return null;
     }
-    StructType rows = StructType.fromDDL((String) found.get("schema"));
+    String schema = (String) found.get("schema");
+    StructType rows = schema.isEmpty()
+        ? new StructType()
+        : schema.startsWith("{")
+            ? (StructType) DataType.fromJson(schema)
+            : StructType.fromDDL(schema);
     return DeltaCommand.of(session, "run", request, null, rows);
   }
 

@@ -22,6 +22,8 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.ShowColumns;
 import org.apache.spark.sql.catalyst.plans.logical.ShowPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.plans.logical.UnsetTableProperties;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -47,6 +49,9 @@ public class ResolveCommands extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
+    if (plan instanceof Union) {
+      return inserts((Union) plan);
+    }
     TreeNode found = rowChange(plan);
     found = found == null ? write(plan) : found;
     found = found == null ? definition((LogicalPlan) plan) : found;
@@ -91,6 +96,33 @@ public class ResolveCommands extends Rule {
   }
 
   // --- writes ---
+
+  /** FROM ... INSERT ... INSERT ...: a union of writes, which see the same version of the source. */
+  private LogicalPlan inserts(Union plan) {
+    int others = 0;
+    List requests = new ArrayList();
+    List given = new ArrayList();
+    for (int i = 0; i < plan.children().length(); i++) {
+      LogicalPlan made = write((LogicalPlan) plan.children().apply(i));
+      if (made == null) {
+        others++;
+        continue;
+      }
+      requests.add(((DeltaCommand) made).request());
+      given.add(((DeltaCommand) made).given());
+    }
+    if (requests.isEmpty()) {
+      return plan;
+    }
+    if (others > 0) {
+      throw new LakebedException(
+          "[UNSUPPORTED_FEATURE] one statement inserts either into Delta tables alone, or into none",
+          "UNSUPPORTED_FEATURE",
+          null);
+    }
+    Map request = Bridge.map(new Object[] {"inserts", requests});
+    return DeltaCommand.of(session, "insert_many", request, given, NO_ROWS);
+  }
 
   private LogicalPlan write(TreeNode plan) {
     if (plan instanceof AppendData) {
@@ -153,6 +185,9 @@ public class ResolveCommands extends Rule {
     if (plan instanceof CreateTableLikeCommand) {
       return createLike((CreateTableLikeCommand) plan);
     }
+    if (plan instanceof UnsetTableProperties) {
+      return unset((UnsetTableProperties) plan);
+    }
     if (ResolveReads.addsCheck(plan)) {
       return addCheck(plan);
     }
@@ -160,6 +195,18 @@ public class ResolveCommands extends Rule {
       return createLikeOfNewerSpark(plan);
     }
     return null;
+  }
+
+  /** Spark would not say that a property is not there. */
+  private LogicalPlan unset(UnsetTableProperties plan) {
+    DeltaTable table = resolved(plan.table());
+    if (table == null) {
+      return null;
+    }
+    Map request = table.request();
+    request.put("keys", Internals.list(plan.propertyKeys()));
+    request.put("if_exists", Boolean.valueOf(plan.ifExists()));
+    return DeltaCommand.of(session, "unset_properties", request, null, NO_ROWS);
   }
 
   /** A column for each partition column. */

@@ -6,12 +6,11 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
-import org.apache.spark.sql.catalyst.analysis.UnresolvedExtractValue;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
-import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
@@ -51,6 +50,7 @@ class RowChanges {
     if (!found.condition().resolved()) {
       return null;
     }
+    refuseForgottenCondition(found);
     String alias = Names.hasSubquery(found.condition()) ? TARGET : null;
     Names names = new Names(target, alias, null, null);
     Map request = table.request();
@@ -60,7 +60,22 @@ class RowChanges {
     return DeltaCommand.of(session, "delete", request, given, COUNT);
   }
 
+  /** Spark takes the last word of `DELETE FROM t WHERE` for a name of the table. */
+  private void refuseForgottenCondition(DeleteFromTable found) {
+    String name = last(Names.qualifier(target), "");
+    boolean isAll = found.condition().semanticEquals(Literal.TrueLiteral());
+    if (isAll && name.equalsIgnoreCase("where") && !table.name().endsWith(name)) {
+      throw new LakebedException(
+          "[SQL] the condition behind WHERE is missing; without WHERE all rows are deleted",
+          "SQL",
+          null);
+    }
+  }
+
   LogicalPlan update(UpdateTable found) {
+    if (!found.resolved()) {
+      return null;
+    }
     boolean hasSubquery =
         found.condition().isDefined() && Names.hasSubquery((Expression) found.condition().get());
     for (int i = 0; i < found.assignments().length(); i++) {

@@ -26,7 +26,9 @@ public class DeltaParser extends DeltaParserBase {
       return own;
     }
     try {
-      return spark.parsePlanWithParameters(text, context);
+      LogicalPlan plan = Creates.withProvider(spark.parsePlanWithParameters(text, context));
+      own = Inserts.isUnknown(plan) ? statement(text, parameters(context)) : null;
+      return own == null ? plan : own;
     } catch (ParseException error) {
       own = statement(text, parameters(context));
       if (own == null) {
