@@ -15,6 +15,7 @@ METADATA_ONLY = "MetadataOnly"
 DELTA_FILES = "DeltaFiles"
 TABLE_FILES = "TableFiles"
 DELTA_SCANS = "DeltaScans"
+TABLE_WRITES = "TableWrites"
 """Java classes in the files of the same name."""
 
 
@@ -56,6 +57,7 @@ _OVER = {
     "SqlPlans": "CachedTables",
     "CachedTables": "TableNames",
     "TableNames": "Internals",
+    "TableWrites": "Internals",
 }
 """Which class another one is compiled on top of: it sees that one and those below."""
 _PACKAGE = "lakebed"
