@@ -15,14 +15,13 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.JobContext;
 import org.apache.spark.api.python.PythonUtils;
-import org.apache.spark.internal.io.FileCommitProtocol$TaskCommitMessage;
+import org.apache.spark.internal.io.FileCommitProtocol;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.datasources.BasicWriteJobStatsTracker;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileFormatWriter;
-import org.apache.spark.sql.execution.datasources.FileFormatWriter$OutputSpec;
 import org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.Option;
@@ -58,7 +57,7 @@ public class TableWrites {
           query.executedPlan(),
           format,
           committer,
-          new FileFormatWriter$OutputSpec(folder, PythonUtils.toScalaMap(new HashMap()), columns),
+          new FileFormatWriter.OutputSpec(folder, PythonUtils.toScalaMap(new HashMap()), columns),
           settings,
           columns.takeRight(numPartitionColumns),
           Option.empty(),
@@ -118,7 +117,7 @@ public class TableWrites {
 
     public void setupJob(JobContext job) {}
 
-    public synchronized void onTaskCommit(FileCommitProtocol$TaskCommitMessage message) {
+    public synchronized void onTaskCommit(FileCommitProtocol.TaskCommitMessage message) {
       finished.add(message);
     }
 
@@ -156,7 +155,7 @@ public class TableWrites {
     }
 
     private static Iterator statuses(Object message) {
-      Object files = ((FileCommitProtocol$TaskCommitMessage) message).obj();
+      Object files = ((FileCommitProtocol.TaskCommitMessage) message).obj();
       return CollectionConverters.asJava((Seq) files).iterator();
     }
   }
