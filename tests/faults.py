@@ -73,6 +73,15 @@ class FaultStore(Store):
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self._call("get_range", path, lambda: self.inner.get_range(path, start, length))
 
+    def has_root(self) -> bool:
+        return self.inner.has_root()
+
+    def prune(self, matches: Callable[[str], bool]) -> None:
+        self._call("prune", "", lambda: self.inner.prune(matches))
+
+    def prune_root(self) -> None:
+        self._call("prune_root", "", self.inner.prune_root)
+
     def put_if_absent(self, path: str, data: bytes | bytearray | memoryview) -> None:
         copy = bytes(data)
         self._call("put_if_absent", path, lambda: self.inner.put_if_absent(path, copy))

@@ -75,6 +75,7 @@ class Marks:
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
         self.name = name
+        self.before = set(self._data_files("part-*"))
 
     def set(self, partition: int, attempt: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -87,11 +88,15 @@ class Marks:
 
     def wait_for_files(self, partition: int) -> None:
         """Until the task has a file and begun another, however busy the machine is."""
-        table, deadline = self.folder.parent / self.name, time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if len(list(table.glob(f"write-*/part-{partition:05}-*.parquet"))) > 1:
+            if len(set(self._data_files(f"part-{partition:05}-*")) - self.before) > 1:
                 return
             time.sleep(0.02)
+
+    def _data_files(self, names: str) -> list[str]:
+        table = self.folder.parent / self.name
+        return [file.name for file in table.glob(f"{names}.parquet")]
 
     def _file(self, partition: int, attempt: int) -> Path:
         return self.folder / f"{self.name}-{partition}-{attempt}"

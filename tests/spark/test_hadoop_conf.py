@@ -1,7 +1,8 @@
 """`hadoopConf` of `DeltaTable.forPath`, and options of a write, on every way to the store.
 
-Hadoop's plain local file system keeps no checksums: with it, files whose checksums are wrong can be
-read, and none are written. That shows which way was taken.
+Hadoop's plain local file system does not look at checksums: with it, files whose checksums are
+wrong can be read. The one around it writes some, where Lakebed has none written. That shows which
+way was taken.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ RAW = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
 }
+CHECKSUMMED = {**RAW, "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem"}
 
 
 @pytest.fixture
@@ -30,9 +32,10 @@ def path(spark: SparkSession, tmp_path: Path) -> Path:
     folder = tmp_path / "table"
     writer = spark.range(0, 10, 1, 2).selectExpr("id", "id * 10 AS x").write.format("delta")
     writer.option("delta.enableChangeDataFeed", "true").save(str(folder))
-    for checksum in checksums(folder):
+    for file in folder.glob("*.parquet"):
+        checksum = file.with_name(f".{file.name}.crc")
         checksum.write_bytes(b"crc\0" + (512).to_bytes(4, "big") + bytes(100))
-    assert checksums(folder)
+    assert len(checksums(folder)) == 2
     return folder
 
 
@@ -61,6 +64,17 @@ def test_changes_read_and_write_with_the_settings_of_the_table(
     assert checksums(path) == before
 
 
+def test_what_changes_write_goes_the_way_of_the_table_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spark.range(0, 10, 1, 2).selectExpr("id", "id AS x").write.format("delta").option(
+        "delta.enableDeletionVectors", "true"
+    ).save(str(tmp_path))
+    assert not checksums(tmp_path)
+    DeltaTable.forPath(spark, str(tmp_path), CHECKSUMMED).update("id = 2", {"x": "x + 1"})
+    assert any(each.suffixes[-2:] == [".parquet", ".crc"] for each in checksums(tmp_path))
+
+
 def test_without_them_the_files_are_read_as_always(spark: SparkSession, path: Path) -> None:
     with pytest.raises(LakebedError, match=r"(?i)checksum"):
         DeltaTable.forPath(spark, str(path)).delete("id = 1")
@@ -72,9 +86,10 @@ def test_options_of_a_write_and_of_the_change_feed_count_too(
 ) -> None:
     before = checksums(path)
     new = spark.range(10, 12, 1, 1).selectExpr("id", "rand() AS y")
-    writer = new.selectExpr("id", "id AS x").repartition(1).write.format("delta").options(**RAW)
-    writer.mode("append").save(str(path))
-    assert checksums(path) == before
+    writer = new.selectExpr("id", "id AS x").repartition(1).write.format("delta")
+    writer.mode("append").options(**CHECKSUMMED).save(str(path))
+    (file,) = checksums(path) - before
+    assert file.with_name(file.name[1:].removesuffix(".crc")).exists()
     feed = spark.read.format("delta").options(**RAW).option("readChangeFeed", "true")
     assert feed.option("startingVersion", 0).load(str(path)).count() == 12
 

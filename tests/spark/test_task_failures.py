@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,9 +86,26 @@ def test_only_files_of_attempts_that_count_are_in_the_log(run: Run, scenario: st
     assert len({file["path"] for file in files}) == len(files)
 
 
-def test_files_that_a_dead_executor_left_are_not_in_the_log(run: Run) -> None:
+def test_files_that_a_dead_executor_left_are_not_in_the_log_and_vacuum_removes_them(
+    run: Run,
+) -> None:
     path = run.folder / "loses_its_executor"
-    assert len(data_files(path)) > lakebed.open(path).num_files
+    files = sorted(lakebed.open(path).files()["path"].to_pylist())
+    assert set(data_files(path)) > set(files)
+    lakebed.open(path).vacuum(0, enforce_retention=False)
+    assert data_files(path) == files
+    assert _ids(path) == [*range(1000), *BEFORE]
+
+
+def test_attempts_that_fail_delete_what_they_wrote(run: Run) -> None:
+    path = run.folder / "fails_once"
+    assert data_files(path) == sorted(lakebed.open(path).files()["path"].to_pylist())
+
+
+@pytest.mark.parametrize("scenario", [*SURVIVED, "fails_for_good"])
+def test_no_write_makes_folders_or_anything_but_data_files(run: Run, scenario: str) -> None:
+    found = {each.name for each in (run.folder / scenario).iterdir()}
+    assert {name for name in found if not re.fullmatch(r"part-.*\.parquet", name)} == {"_delta_log"}
 
 
 def test_a_write_that_fails_for_good_leaves_the_table_as_it_was(run: Run) -> None:

@@ -277,3 +277,44 @@ def test_other_errors_of_the_system_are_translated(
     ):
         with pytest.raises(StorageError, match="Input/output error"):
             call()
+
+
+# --- folders that hold nothing -------------------------------------------------------------------
+
+
+def test_pruning_removes_folders_that_hold_nothing_and_no_others(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    for folder in ("p=1/q=1", "p=1/q=2", "p=2/q=1", "p=3", "other", "linked"):
+        (tmp_path / folder).mkdir(parents=True)
+    store.put("p=1/q=2/x", b"")
+    (tmp_path / "p=4").symlink_to(tmp_path / "linked")
+    store.prune(lambda name: name.startswith("p="))
+    left = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")}
+    assert left == {"p=1", "p=1/q=2", "p=1/q=2/x", "p=4", "other", "linked"}
+
+
+def test_pruning_leaves_what_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> None:
+        raise PermissionError(errno.EACCES, "not yours")
+
+    store = open_store(tmp_path)
+    (tmp_path / "p=1").mkdir()
+    monkeypatch.setattr(os, "rmdir", refuse)
+    store.prune(lambda _: True)
+    store.prune_root()
+    assert (tmp_path / "p=1").exists()
+
+
+def test_the_root_goes_only_if_nothing_is_in_it(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "table")
+    assert not store.has_root()
+    store.prune(lambda _: True)
+    store.put("x", b"")
+    assert store.has_root()
+    store.prune_root()
+    assert store.exists("x")
+    store.delete("x")
+    store.prune_root()
+    assert not store.has_root()

@@ -192,6 +192,18 @@ def test_checksums_of_hadoop_go_with_their_files(table: AgedTable) -> None:
     assert not (table.folder / "sub/.part.parquet.crc").exists()
 
 
+def test_folders_go_with_the_last_of_their_files(table: AgedTable) -> None:
+    put(table, "write-0b5a/p=1/part-0.parquet")
+    put(table, "write-0b5a/__lakebed_partition_0=1/part-1.parquet")
+    put(table, "mixed/old/part.parquet")
+    put(table, "mixed/young/part.parquet", days_old=1)
+    (table.folder / "kept").mkdir()
+    assert table.vacuum().num_files == 3
+    folders = {str(each.relative_to(table.folder)) for each in table.folder.rglob("*/")}
+    assert {"mixed", "mixed/young", "kept"} <= folders
+    assert not {"write-0b5a", "mixed/old"} & folders
+
+
 def test_iceberg_metadata_stays_where_the_table_has_it(table: AgedTable) -> None:
     before = table.snapshot().metadata
     formats = {"delta.universalFormat.enabledFormats": "iceberg"}

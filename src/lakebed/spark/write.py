@@ -1,18 +1,18 @@
 """Writing DataFrames as data files of a table with Spark's own Parquet writer.
 
 PROTOCOL: Data Files, Partition Value Serialization, Writer Requirements for Column Mapping.
-The files go to a fresh folder of the table, each straight to its final name. A manifest names those
-of successful tasks, and their footers have the statistics. Nothing is visible before a commit.
+Each file goes straight to its final name in the folder of the table or of its partition. Spark
+reports those of successful tasks, and their footers have the statistics. Nothing is visible before
+a commit.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
@@ -22,14 +22,21 @@ from lakebed.arrow.write import FileLayout
 from lakebed.formats.footer_stats import collect
 from lakebed.spark import failures
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.write import MANIFEST, ParquetSink
+from lakebed.spark.internals.write import ParquetSink, WrittenFile
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.projection import quote, spark_type
 from lakebed.spark.types import PARQUET_FIELD_ID
 from lakebed.spec.actions import Add
 from lakebed.spec.column_mapping import column_id, physical_name
 from lakebed.spec.partition_values import parse_column, serialize_column
-from lakebed.spec.paths import DEFAULT_PARTITION, decode_path, encode_path, unescape_name
+from lakebed.spec.paths import (
+    DEFAULT_PARTITION,
+    decode_path,
+    encode_path,
+    escape_name,
+    random_prefix,
+    unescape_name,
+)
 from lakebed.spec.schema import (
     BINARY,
     DOUBLE,
@@ -59,15 +66,16 @@ def write_files(
 
     `hadoop` are settings of Hadoop for this write alone.
     """
-    folder = "/".join(filter(None, [settings.folder, f"write-{uuid.uuid4()}"]))
+    folder = "/".join(filter(None, [settings.folder, _random_folder(layout)]))
     names = _partition_names(layout)
-    dictionaries = _dictionary_settings(layout)
-    sink = ParquetSink(jvm, {**_session_settings(settings), **dictionaries, **(hadoop or {})})
+    sink = ParquetSink(
+        jvm, _session_settings(settings), {**_dictionary_settings(layout), **(hadoop or {})}
+    )
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
-    options = _options(settings)
-    with failures.of_job("the job that writes the rows"):
-        sink.write(frame.select(*columns), f"{root}/{folder}", names, options)
-    files = _written(store, folder)
+    place = f"{root}/{folder}" if folder else root
+    with _tidied(store, folder, names), failures.of_job("the job that writes the rows"):
+        found = sink.write(frame.select(*columns), place, len(names), _options(settings))
+    files = [_file(each, folder, len(names)) for each in found]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
         stats = list(pool.map(lambda file: _stats(store, layout, file), files))
     values = _partition_values(files, layout)
@@ -76,6 +84,7 @@ def write_files(
         if text is None:
             # Spark writes one file even for no rows at all, for its columns.
             store.delete(file.path)
+            store.prune(_made_by(folder, names))
         else:
             path = encode_path(file.path)
             tags = layout.tags or None
@@ -165,10 +174,18 @@ def _physical(field: StructField) -> StructField:
 
 
 def _partition_names(layout: FileLayout) -> list[str]:
-    """The columns that Spark makes directories of; none of them goes into the files."""
-    if layout.keeps_partitions:
-        return [f"__lakebed_partition_{i}" for i in range(len(layout.partition_columns))]
+    """The columns that Spark makes directories of; none of them goes into the files.
+
+    Where the files have partition columns too, two columns have the same name.
+    """
     return [physical_name(field) for field in _partition_fields(layout)]
+
+
+def _random_folder(layout: FileLayout) -> str:
+    """One for all files of a write; delta-spark has one for each, but Spark's own tasks cannot."""
+    properties = layout.properties
+    length = properties.random_prefix_length if properties.randomize_file_prefixes else 0
+    return random_prefix(length)
 
 
 def _partition_keys(layout: FileLayout, names: Sequence[str]) -> list[Column]:
@@ -189,9 +206,31 @@ def _partition_fields(layout: FileLayout) -> list[StructField]:
 # --- what it wrote -------------------------------------------------------------------------------
 
 
+@contextmanager
+def _tidied(store: Store, folder: str, names: Sequence[str]) -> Iterator[None]:
+    """A job that fails leaves no folders that it made on a disk, if nothing is in them."""
+    is_new = not store.has_root()
+    try:
+        yield
+    except BaseException:
+        store.prune(_made_by(folder, names))
+        if is_new:
+            store.prune_root()
+        raise
+
+
+def _made_by(folder: str, names: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a folder of the root may be one that Spark made for a write."""
+    if folder:
+        top = folder.partition("/")[0]
+        return lambda name: name == top
+    prefixes = tuple(f"{escape_name(name)}=" for name in names[:1])
+    return lambda name: name.startswith(prefixes)
+
+
 @dataclass(frozen=True)
 class _File:
-    """`path` is below the root of the table, `directories` are below the folder of the write."""
+    """`path` is below the root of the table, `directories` are those of the partition."""
 
     path: str
     directories: tuple[str, ...]
@@ -199,27 +238,11 @@ class _File:
     modified_ms: int
 
 
-def _written(store: Store, folder: str) -> list[_File]:
-    manifest = f"{folder}/{MANIFEST}"
-    _, *lines = store.get(manifest).decode().splitlines()
-    entries = [orjson.loads(line) for line in lines]
-    for name in (manifest, _checksum_of(manifest)):
-        if store.exists(name):
-            store.delete(name)
-    return [_file(entry, folder) for entry in entries]
-
-
-def _file(entry: dict[str, object], folder: str) -> _File:
-    below = decode_path(str(entry["path"])).partition(f"/{folder}/")[2]
-    *directories, _ = below.split("/")
-    size, modified = int(str(entry["size"])), int(str(entry["modificationTime"]))
-    return _File(f"{folder}/{below}", tuple(directories), size, modified)
-
-
-def _checksum_of(path: str) -> str:
-    """Hadoop keeps checksums beside the files of a local disk."""
-    directory, _, name = path.rpartition("/")
-    return f"{directory}/.{name}.crc"
+def _file(written: WrittenFile, folder: str, depth: int) -> _File:
+    # From the end: the root may have other names than the one that it was given by.
+    parts = decode_path(written.uri).split("/")[-1 - depth :]
+    path = "/".join([folder, *parts] if folder else parts)
+    return _File(path, tuple(parts[:-1]), written.size, written.modified_ms)
 
 
 def _stats(store: Store, layout: FileLayout, file: _File) -> str | None:
@@ -269,9 +292,6 @@ _SESSION = {
     # The protocol has the proleptic Gregorian calendar.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.fieldId.write.enabled": "true",
-    "spark.sql.streaming.commitProtocolClass": (
-        "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
-    ),
     "spark.sql.variant.writeShredding.enabled": "false",
 }
 _FIXED_PARTITIONS = {"spark.sql.adaptive.enabled": "false"}

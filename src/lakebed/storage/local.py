@@ -1,7 +1,7 @@
 """The local disk as a store, by plain system calls."""
 
 # Strings and descriptors, because a Path per object costs more than the system call.
-# ruff: noqa: PTH108, PTH116, PTH123, PTH208
+# ruff: noqa: PTH106, PTH108, PTH112, PTH116, PTH123, PTH208
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -96,6 +96,18 @@ class LocalStore(Store):
     def delete(self, path: str) -> None:
         with self._errors("delete", path), contextlib.suppress(*_ABSENT):
             os.unlink(self._file(path))
+
+    def has_root(self) -> bool:
+        return os.path.isdir(self.root)
+
+    def prune(self, matches: Callable[[str], bool]) -> None:
+        for entry in self._entries(""):
+            if entry.is_dir(follow_symlinks=False) and matches(entry.name):
+                _prune(entry.path)
+
+    def prune_root(self) -> None:
+        with contextlib.suppress(OSError):
+            os.rmdir(self.root)
 
     def head(self, path: str) -> ObjectMeta:
         meta = self._meta(checked_path(path))
@@ -195,6 +207,16 @@ _ABSENT = (FileNotFoundError, NotADirectoryError)
 
 def _not_found(url: str) -> ObjectNotFoundError:
     return ObjectNotFoundError(f"there is no object {url}")
+
+
+def _prune(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        with os.scandir(folder) as entries:
+            inside = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
+        for each in inside:
+            _prune(each)
+        # The system refuses it if somebody has just put a file there.
+        os.rmdir(folder)
 
 
 def _hidden(name: str) -> bool:

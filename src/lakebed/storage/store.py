@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lakebed.errors import InvalidArgumentError, ObjectNotFoundError
@@ -80,6 +80,20 @@ class Store(ABC):
     @abstractmethod
     def delete(self, path: str) -> None:
         """Remove the object; that there is none is no error."""
+
+    def has_root(self) -> bool:
+        """Whether the folder of the store is there; where folders do not exist, it always is."""
+        return True
+
+    def prune(self, matches: Callable[[str], bool]) -> None:  # noqa: B027
+        """Remove the folders, on a disk, that hold nothing or only such folders.
+
+        `matches` says which folders of the root to look into, by their names. A folder that cannot
+        be removed stays: it is no object, and harms nobody.
+        """
+
+    def prune_root(self) -> None:  # noqa: B027
+        """The same for the folder of the store, unless something is in it."""
 
     @abstractmethod
     def head(self, path: str) -> ObjectMeta:

@@ -18,7 +18,8 @@ from lakebed.spec.paths import escape_name
 from lakebed.storage.locations import SCHEMES, parse_location
 from lakebed.storage.store import ObjectMeta, Store
 
-_DELETABLE = ("_delta_index", "_change_data")
+_DELETABLE = ("_delta_index", "_change_data", "__lakebed_partition_")
+"""The last begins the names of folders of partitions that earlier versions of Lakebed made."""
 
 
 def listed(store: Store) -> list[ObjectMeta]:

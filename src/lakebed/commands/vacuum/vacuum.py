@@ -81,6 +81,8 @@ def _delete(log: TableLog, plan: Plan, options: VacuumOptions, now_ms: int) -> l
         if options.record:
             _record_failure(log)
         raise
+    folders = {path.partition("/")[0] for path in deleted if "/" in path}
+    log.store.prune(folders.__contains__)
     return deleted
 
 

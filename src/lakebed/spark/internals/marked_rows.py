@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakebed.spark.internals.jvm import JavaObject, Jvm
+from lakebed.spark.internals.write import writing_settings
 
 
 class MarkedRows:
@@ -74,9 +75,7 @@ def store_marks(
     """Writes vectors of the rows that `MarkedRows.bitmaps` gives, those of a file in one row after
     the other; see `StoredMarks.java` for what is reported."""
     jvm = Jvm.of(bitmaps.sparkSession)
-    settings = jvm._hadoop_settings()
-    for key, value in hadoop.items():
-        settings.set(key, value)
+    settings = writing_settings(jvm, hadoop)
     carried = jvm._class("org.apache.spark.util.SerializableConfiguration")(settings)
     messages = _accumulator(jvm)
     given = [root, prefix_length, carried, vectors, num_sums, messages]

@@ -15,6 +15,7 @@ METADATA_ONLY = "MetadataOnly"
 DELTA_FILES = "DeltaFiles"
 TABLE_FILES = "TableFiles"
 DELTA_SCANS = "DeltaScans"
+TABLE_WRITES = "TableWrites"
 """Java classes in the files of the same name."""
 
 

@@ -1,12 +1,14 @@
 """The internals of Spark behind its Parquet writer (see the package for its rules).
 
-`FileStreamSink`, made for streams, writes each file under its final name and leaves a manifest of
-the files of successful tasks: no renames, no listing, and nothing of failed attempts.
+`FileFormatWriter` runs the job, with the commit protocol that Spark has for streams of files: each
+file gets its final name at once, and tasks report what they wrote. `TableWrites.java` takes the
+reports of the attempts that count: no renames, no listing, and nothing of failed attempts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,17 +17,27 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.spark.internals.jvm import JavaObject, Jvm
+from lakebed.spark.internals.rules import TABLE_WRITES, compiled
 from lakebed.spec.schema import StructType
 
-MANIFEST = "_spark_metadata/0"
-"""Where the sink lists the files that it wrote, below its folder."""
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """`uri` is percent-encoded."""
+
+    uri: str
+    size: int
+    modified_ms: int
 
 
 class ParquetSink:
     """Spark's Parquet writer for one session, with settings of its own."""
 
-    def __init__(self, jvm: Jvm, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, jvm: Jvm, settings: Mapping[str, str], hadoop: Mapping[str, str] | None = None
+    ) -> None:
         self._jvm = jvm
+        self._hadoop = hadoop or {}
         # A copy, so that the session of the user keeps its settings.
         self._session = jvm.session._jsparkSession.cloneSession()
         configuration = self._session.sessionState().conf()
@@ -33,19 +45,22 @@ class ParquetSink:
             configuration.setConfString(key, value)
 
     def write(
-        self, frame: DataFrame, folder: str, partitions: Sequence[str], options: Mapping[str, str]
-    ) -> None:
-        """Writes all rows to a folder that does not exist."""
-        python = self._jvm._class("org.apache.spark.api.python.PythonUtils")
-        sink = self._sink_class()(
+        self, frame: DataFrame, folder: str, num_partition_columns: int, options: Mapping[str, str]
+    ) -> list[WrittenFile]:
+        """Writes all rows to files in a folder, or in folders of it for partitions.
+
+        The last columns are those that partition the rows. The folder may have other files.
+        """
+        lines = compiled(self._jvm.session, TABLE_WRITES).write(
             self._session,
-            folder,
+            self._plan(frame).queryExecution(),
             self._jvm._parquet_format(),
-            python.toSeq(list(partitions)),
-            python.toScalaMap(dict(options)),
+            folder,
+            num_partition_columns,
+            dict(options),
+            writing_settings(self._jvm, self._hadoop, self._session),
         )
-        data = self._plan(frame)
-        self._in_execution(data, self._adding(sink, data))
+        return [_file(line) for line in lines.splitlines()]
 
     def num_partitions(self, frame: DataFrame) -> int:
         """Of the tasks that would write the rows; right only if the settings forbid AQE."""
@@ -56,30 +71,32 @@ class ParquetSink:
         datasets = self._jvm._class("org.apache.spark.sql.classic.Dataset")
         return datasets.ofRows(self._session, frame._jdf.queryExecution().analyzed())
 
-    def _sink_class(self) -> JavaObject:
-        """Spark 4.1 moved it."""
-        package = "org.apache.spark.sql.execution.streaming"
-        older = self._jvm.session.version.startswith("4.0.")
-        return self._jvm._class(f"{package}{'' if older else '.sinks'}.FileStreamSink")
 
-    def _adding(self, sink: JavaObject, data: JavaObject) -> JavaObject:
-        """`sink.addBatch(0, data)` as a Scala function without parameters."""
-        jvm = self._jvm
-        void, long = jvm._class("java.lang.Void").TYPE, jvm._class("java.lang.Long").TYPE
-        rows = jvm._gateway.new_array(jvm._java.Class, 1)
-        rows[0] = jvm._named("org.apache.spark.sql.Dataset")
-        add = jvm._lookup.findVirtual(
-            sink.getClass(), "addBatch", jvm._method_types.methodType(void, long, rows)
-        )
-        arguments = jvm._gateway.new_array(jvm._java.Object, 2)
-        arguments[0], arguments[1] = jvm._class("java.lang.Long").valueOf(0), data
-        bound = jvm._method_handles.insertArguments(add.bindTo(sink), 0, arguments)
-        return jvm._as_interface("scala.Function0", bound)
+def writing_settings(
+    jvm: Jvm, hadoop: Mapping[str, str], session: JavaObject | None = None
+) -> JavaObject:
+    """Settings of Hadoop for a job that writes files, and for nothing else that the job does.
 
-    def _in_execution(self, data: JavaObject, body: JavaObject) -> None:
-        """As a query of its own: it is in the UI, and the settings reach the executors."""
-        executions = self._jvm._class("org.apache.spark.sql.execution.SQLExecution")
-        executions.withNewExecutionId(data.queryExecution(), self._jvm.none(), body)
+    On a disk Hadoop would keep a file of checksums beside each file. The file system below the one
+    that does so writes none; `FileSystem` keeps one instance for a scheme, hence the second key.
+    """
+    state = (session or jvm.session._jsparkSession).sessionState()
+    settings = state.newHadoopConf()
+    if settings.get(_DISK) in (None, _CHECKSUMMED):
+        settings.set(_DISK, "org.apache.hadoop.fs.RawLocalFileSystem")
+        settings.set(f"{_DISK}.disable.cache", "true")
+    for key, value in hadoop.items():
+        settings.set(key, value)
+    return settings
+
+
+def _file(line: str) -> WrittenFile:
+    size, modified, uri = line.split("\t")
+    return WrittenFile(uri, int(size), int(modified))
+
+
+_DISK = "fs.file.impl"
+_CHECKSUMMED = "org.apache.hadoop.fs.LocalFileSystem"
 
 
 def local_rows(frame: DataFrame, schema: StructType, most: int) -> pa.Table | None:
