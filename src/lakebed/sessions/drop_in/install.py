@@ -63,9 +63,8 @@ _remove_hooks: Callable[[], None] | None = None
 
 
 def _modules() -> dict[str, ModuleType]:
-    root = sys.modules[package.__name__]
     below = {f"delta.{name}": module for name, module in package.MODULES.items()}
-    return {"delta": root, "delta.connect": root, **below}
+    return {"delta": package, **below}
 
 
 def _check_not_imported() -> None:

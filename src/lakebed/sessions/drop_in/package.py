@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from lakebed import exceptions, tables
+import sys
+
+import lakebed.exceptions as exceptions
+import lakebed.tables as tables
 from lakebed.sessions.drop_in import pip as pip_utils
 from lakebed.sessions.drop_in import version
 from lakebed.sessions.drop_in.pip import configure_spark_with_delta_pip
@@ -17,7 +20,10 @@ __all__ = ["DeltaTable", "__version__", "configure_spark_with_delta_pip"]
 # Modules below it are found by name. This lets Python say so if there is none.
 __path__: list[str] = []
 
+connect = sys.modules[__name__]
+
 MODULES = {
+    "connect": connect,
     "exceptions": exceptions,
     "pip_utils": pip_utils,
     "tables": tables,
