@@ -35,6 +35,7 @@ for name in ("newSession", "cloneSession"):
     if hasattr(type(spark), name):
         other = getattr(spark, name)()
         print(name, other.read.format("delta").load(path).count(), file=sys.stderr)
+        other.stop()  # else PySpark waits for its channel for ever
 spark.stop()
 """
 
