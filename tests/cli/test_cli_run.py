@@ -32,6 +32,9 @@ vacuumed True [0, 1, 2]
 converted True False
 people [Row(name='Ada', year=1815)]
 2 1
+missing TableNotFoundError
+enforced True
+no such column
 conflict ConcurrentAppendError
 done
 """

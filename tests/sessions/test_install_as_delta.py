@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -11,9 +12,16 @@ from typing import Any
 
 import pytest
 from pyspark import SparkContext
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    PySparkException,
+    UnsupportedOperationException,
+)
 from pyspark.sql import SparkSession
 
 import lakebed
+import lakebed.errors as errors
 import lakebed.exceptions
 import lakebed.tables
 from lakebed.errors import ConcurrentAppendError, InvalidArgumentError
@@ -140,3 +148,41 @@ def test_what_is_not_a_builder_is_refused(delta: Any) -> None:
         delta.configure_spark_with_delta_pip(SparkSession)
     with pytest.raises(InvalidArgumentError, match="is a string"):
         delta.configure_spark_with_delta_pip(SparkSession.builder, KAFKA)
+
+
+@pytest.mark.parametrize(
+    ("error", "families"),
+    [
+        (errors.TableNotFoundError("x"), [AnalysisException]),
+        (errors.SchemaMismatchError("x"), [AnalysisException]),
+        (errors.InvalidArgumentError("x"), [IllegalArgumentException, TypeError]),
+        (errors.AppendOnlyError("x"), [UnsupportedOperationException]),
+        (errors.ConcurrentAppendError("x"), [PySparkException]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_errors_are_of_the_families_that_programs_catch(
+    error: errors.LakebedError, families: list[type[Exception]]
+) -> None:
+    assert not isinstance(error, PySparkException)
+    lakebed.install_as_delta()
+    lakebed.install_as_delta()
+    for family in families:
+        with pytest.raises(family) as caught:
+            raise type(error)("what happened", hint="what to do")
+        assert str(caught.value) == f"[{error.code}] what happened\n  hint: what to do"
+    remove()
+    assert not isinstance(error, PySparkException)
+
+
+def test_every_error_of_lakebed_is_one_of_pyspark(delta: Any) -> None:  # noqa: ARG001
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    below = [kind for kind in kinds if errors.LakebedError in kind.__mro__[1:]]
+    assert len(below) > 30
+    assert [kind for kind in below if not issubclass(kind, PySparkException)] == []
+
+
+def test_an_error_of_pysparks_kind_survives_pickling(delta: Any) -> None:  # noqa: ARG001
+    error = errors.LogCorruptedError("bad", file="0.json", hint="restore it")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.file, again.getCondition()) == (str(error), "0.json", None)

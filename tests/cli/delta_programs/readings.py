@@ -6,6 +6,7 @@ from pathlib import Path
 from delta import *
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, expr, lit
+from pyspark.sql.utils import AnalysisException
 
 from delta.exceptions import ConcurrentAppendException, DeltaConcurrentModificationException
 from delta.tables import DeltaTable
@@ -92,6 +93,21 @@ people = (
 spark.sql("INSERT INTO people (id, name, born) VALUES (1, 'Ada', TIMESTAMP '1815-12-10 00:00:00')")
 print("people", people.toDF().select("name", "year").collect())
 print(spark.sql("DESCRIBE HISTORY people").count(), spark.table("people").count())
+
+# What goes wrong
+try:
+    spark.read.format("delta").load(str(folder / "nothing"))
+except AnalysisException as error:
+    print("missing", error.__class__.__name__)
+try:
+    words = spark.createDataFrame([("seven",)], ["word"])
+    words.write.format("delta").mode("append").save(path)
+except AnalysisException as error:
+    print("enforced", "word" in str(error))
+try:
+    table.update("no_such_column = 1", {"id": "1"})
+except AnalysisException:
+    print("no such column")
 
 # Two writers
 try:

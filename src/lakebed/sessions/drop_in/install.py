@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.drop_in import package
+from lakebed.sessions.drop_in.error_families import join_families
 from lakebed.sessions.drop_in.settings import (
     CATALOG,
     SESSION_CATALOG,
@@ -28,38 +29,39 @@ def install_as_delta() -> None:
 
     Call it before the program imports `delta`. A delta-spark that is installed is not imported
     then, and sessions do without its JARs: settings that name its two classes or its packages are
-    taken out before Spark starts. Calling it twice does no harm.
+    taken out before Spark starts. Lakebed's errors become PySpark's too: `except AnalysisException`
+    catches what it catches with delta-spark. Calling it twice does no harm.
     """
     install_with({})
 
 
 def install_with(settings: Mapping[str, str]) -> None:
     """The same, with settings of Spark for sessions that do not make them themselves."""
-    global _remove_hooks
+    hooks = Hooks(settings, translate, translate_submit_arguments, _enable)
     with _lock:
         _check_not_imported()
+        _undo_all()
         for name, module in _modules().items():
             sys.modules[name] = module
-        if _remove_hooks is not None:
-            _remove_hooks()
-        hooks = Hooks(settings, translate, translate_submit_arguments, _enable)
-        _remove_hooks = hook_sessions(hooks)
+        _undo.extend([hook_sessions(hooks), join_families()])
 
 
 def remove() -> None:
     """Takes back what `install_as_delta` changed; sessions that are enabled stay so."""
-    global _remove_hooks
     with _lock:
-        if _remove_hooks is not None:
-            _remove_hooks()
-            _remove_hooks = None
+        _undo_all()
         for name, module in _modules().items():
             if sys.modules.get(name) is module:
                 del sys.modules[name]
 
 
 _lock = threading.Lock()
-_remove_hooks: Callable[[], None] | None = None
+_undo: list[Callable[[], None]] = []
+
+
+def _undo_all() -> None:
+    while _undo:
+        _undo.pop()()
 
 
 def _modules() -> dict[str, ModuleType]:
