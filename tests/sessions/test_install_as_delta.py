@@ -155,7 +155,7 @@ def test_what_is_not_a_builder_is_refused(delta: Any) -> None:
     [
         (errors.TableNotFoundError("x"), [AnalysisException]),
         (errors.SchemaMismatchError("x"), [AnalysisException]),
-        (errors.InvalidArgumentError("x"), [IllegalArgumentException, TypeError]),
+        (errors.InvalidArgumentError("x"), [IllegalArgumentException, TypeError, ValueError]),
         (errors.AppendOnlyError("x"), [UnsupportedOperationException]),
         (errors.ConcurrentAppendError("x"), [PySparkException]),
     ],

@@ -25,8 +25,13 @@ _FAMILIES: Mapping[type[errors.LakebedError], tuple[type[Exception], ...]] = {
     errors.SchemaError: (AnalysisException,),
     errors.SqlTextError: (AnalysisException,),
     errors.TablePropertyError: (AnalysisException,),
-    # delta-spark has a TypeError for what is not of the right type, and the other two for values.
-    errors.InvalidArgumentError: (AnalysisException, IllegalArgumentException, TypeError),
+    # delta-spark's Python raises Python's own errors, what is below it raises Spark's.
+    errors.InvalidArgumentError: (
+        AnalysisException,
+        IllegalArgumentException,
+        TypeError,
+        ValueError,
+    ),
     errors.UnsupportedFeatureError: (AnalysisException, UnsupportedOperationException),
     errors.AppendOnlyError: (UnsupportedOperationException,),
     errors.MultipleMatchesError: (UnsupportedOperationException,),
