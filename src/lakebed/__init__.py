@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakebed.errors import LakebedError
+    from lakebed.sessions.drop_in.install import install_as_delta
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
     from lakebed.tables.create import create
@@ -25,6 +26,7 @@ __all__ = [
     "create",
     "enable",
     "explain_scan",
+    "install_as_delta",
     "is_delta_table",
     "open",
     "session",
@@ -40,6 +42,7 @@ _HOMES = {
     "create": "lakebed.tables.create:create",
     "enable": "lakebed.sessions.enable:enable",
     "explain_scan": "lakebed.sessions.explain:explain_scan",
+    "install_as_delta": "lakebed.sessions.drop_in.install:install_as_delta",
     "is_delta_table": "lakebed.tables.table:is_delta_table",
     "open": "lakebed.tables.table:open_table",
     "session": "lakebed.sessions.enable:session",

@@ -2,7 +2,8 @@
 
 A page's ```python blocks run in order, in one namespace and a fresh folder. A ```text block after
 the line `<!-- output -->` is exactly what the Python block before it prints. Where a page starts a
-Spark session it gets the one of the tests, which is the one that is running.
+Spark session it gets the one of the tests, which is the one that is running. What a page changes
+for the whole process is taken back after it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from pathlib import Path
 
 import pytest
 
+from lakebed.sessions.drop_in.install import remove as remove_drop_in
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(
     r"^(?P<marker><!-- output -->\n)?```(?P<language>\w+)\n(?P<body>.*?)^```$", re.DOTALL | re.M
 )
+
+START = re.compile(r"lakebed\.session\(|\.getOrCreate\(")
 
 
 @dataclass
@@ -64,10 +69,13 @@ def test_every_example_on_the_page_runs_and_prints_what_it_says(
     request: pytest.FixtureRequest,
 ) -> None:
     text = page.read_text(encoding="utf-8")
-    if any("lakebed.session(" in example.code for example in examples(text)):
+    if any(START.search(example.code) for example in examples(text)):
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
-    run_page(text, str(page))
+    try:
+        run_page(text, str(page))
+    finally:
+        remove_drop_in()
 
 
 # --- the runner itself -------------------------------------------------------------------------

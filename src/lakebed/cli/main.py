@@ -4,36 +4,46 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lakebed.cli.options import SqlOptions
+from lakebed.cli.options import RunOptions, SqlOptions
 from lakebed.errors import LakebedError
 
 USAGE_ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 if a statement failed, 2 if the arguments are wrong."""
+    """The exit code: 0, 1 if a statement or program failed, 2 if the arguments are wrong."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()
         return USAGE_ERROR
     try:
-        options = _options(given)
+        start = _run(_run_options(given)) if given.command == "run" else _sql(_options(given))
     except OSError as error:
         parser.exit(USAGE_ERROR, f"lakebed: {error}\n")
-    # Late: Spark takes a second to import, and --help should not.
-    from lakebed.cli.sql import run
-
     try:
-        return run(options)
+        return start()
     except LakebedError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+# Late imports: Spark takes a second, and --help should not.
+def _sql(options: SqlOptions) -> Callable[[], int]:
+    from lakebed.cli.sql import run
+
+    return lambda: run(options)
+
+
+def _run(options: RunOptions) -> Callable[[], int]:
+    from lakebed.cli.run import run
+
+    return lambda: run(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,16 +65,45 @@ def _parser() -> argparse.ArgumentParser:
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark"
     )
     sql.add_argument("--timing", action="store_true", help="say how long statements take")
+    run = commands.add_parser(
+        "run",
+        usage="lakebed run [-h] [--conf KEY=VALUE] (-m MODULE | FILE) [ARGUMENT ...]",
+        help="run a program written for delta-spark",
+        description="Runs a Python program in which `import delta` is Lakebed, and every Spark "
+        "session reads and writes Delta tables.",
+    )
+    run.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of Spark that the program does not make",
+    )
+    run.add_argument("-m", dest="is_module", action="store_true", help="a module, not a file")
+    run.add_argument("program", metavar="FILE", help="the program")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the arguments of the program")
     return parser
 
 
-def _options(given: argparse.Namespace) -> SqlOptions:
+def _settings(given: Sequence[str]) -> dict[str, str]:
     settings = {}
-    for each in given.conf:
+    for each in given:
         key, equals, value = each.partition("=")
         if not equals or not key:
             raise OSError(f"--conf {each}: write it as KEY=VALUE")
         settings[key.strip()] = value
+    return settings
+
+
+def _run_options(given: argparse.Namespace) -> RunOptions:
+    settings = _settings(given.conf)
+    if not given.is_module and not Path(given.program).exists():
+        raise FileNotFoundError(f"can't open file {given.program!r}: there is none")
+    return RunOptions(given.program, tuple(given.arguments), given.is_module, settings)
+
+
+def _options(given: argparse.Namespace) -> SqlOptions:
+    settings = _settings(given.conf)
     if given.catalog is not None:
         settings["spark.lakebed.catalog"] = given.catalog
     text = given.text

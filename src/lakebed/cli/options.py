@@ -1,4 +1,4 @@
-"""What `lakebed sql` is asked for."""
+"""What `lakebed sql` and `lakebed run` are asked for."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ class SqlOptions:
     remote: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     timing: bool = False
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """`program` is a file, or the name of a module."""
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    is_module: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)

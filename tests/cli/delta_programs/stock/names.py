@@ -1,0 +1,3 @@
+"""Where the program has its table."""
+
+TABLE = "stock"
