@@ -7,6 +7,7 @@ readers on files of a table become Lakebed errors too, and those of Python worke
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import traceback
@@ -17,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from lakebed.errors import DataFileError, JobFailedError, LakebedError
@@ -39,6 +41,9 @@ def reported_to(jvm: Jvm) -> Iterator[None]:
             # An error of Spark, such as a division by zero in a filter: it goes on as it came.
             raise jvm.java_exception(origin) from error
         raise _as_java(jvm, _unexpected(error)) from error
+    except BaseException as error:
+        # py4j would let Spark wait for an answer for ever.
+        raise _as_java(jvm, error) from error
 
 
 @contextmanager
@@ -57,15 +62,17 @@ def of_job(what: str) -> Iterator[None]:
         ) from None
 
 
-def install(amend: Callable[[Exception], None]) -> None:
+def install(amend: Callable[[Exception], None] | None = None) -> None:
     """Converts errors for all sessions of this process; others than ours are left alone.
 
     `amend` may add to those that stay Spark's.
     """
-    global _installed
+    global _installed, _amend
     with _lock:
+        _amend = amend or _amend
         if not _installed:
-            internals.convert_errors(convert, amend)
+            internals.convert_errors(convert, lambda error: _amend(error))
+            logging.getLogger("py4j.clientserver").addFilter(_is_unexpected)
             _installed = True
 
 
@@ -78,7 +85,7 @@ def serve(root: str) -> None:
             _roots.popitem(last=False)
 
 
-def convert(error: JavaObject) -> LakebedError | None:
+def convert(error: JavaObject) -> BaseException | None:
     """The Lakebed error behind or instead of a Java exception."""
     for each in internals.causes(error):
         message = each.getMessage() or ""
@@ -100,6 +107,16 @@ def convert(error: JavaObject) -> LakebedError | None:
     return None
 
 
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """py4j logs what a callback raises, also where that is how an error reaches the user."""
+    return not (record.exc_info and isinstance(record.exc_info[1], Py4JJavaError))
+
+
+def _as_it_is(error: Exception) -> None:
+    del error
+
+
+_amend: Callable[[Exception], None] = _as_it_is
 _MOST = 1000
 _NUMBER = re.compile(r"\(lakebed error (\d+)\)")
 # Spark writes the file as a URL, and ends the sentence after it.
@@ -109,11 +126,11 @@ _UNREAD = re.compile(
 _lock = threading.Lock()
 _installed = False
 _numbers = count(1)
-_errors: OrderedDict[int, LakebedError] = OrderedDict()
+_errors: OrderedDict[int, BaseException] = OrderedDict()
 _roots: OrderedDict[str, None] = OrderedDict()
 
 
-def _as_java(jvm: Jvm, error: LakebedError) -> Exception:
+def _as_java(jvm: Jvm, error: BaseException) -> Exception:
     with _lock:
         number = next(_numbers)
         _errors[number] = error

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from lakebed.commands.alter.add_columns import NewColumn, plan_add_columns
 from lakebed.commands.alter.alter_column import ColumnChange, alter_column, plan_alter_column
 from lakebed.commands.alter.change import AlterTarget
@@ -19,12 +17,11 @@ from lakebed.commands.alter.replace_columns import replace_columns
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
-from lakebed.sessions.native.create import field_of
+from lakebed.sessions.native.create import field_of, type_of
 from lakebed.sessions.native.names import set_location
 from lakebed.sessions.native.question import Question
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import resolve
-from lakebed.spec.schema import parse_type
 from lakebed.tables.delta_table import DeltaTable
 
 Change = Mapping[str, Any]
@@ -150,7 +147,7 @@ def _planned(change: Change) -> ColumnChange:
     kind = change["kind"]
     default = change.get("default")
     return ColumnChange(
-        parse_type(orjson.loads(change["type"])) if kind == "column_type" else None,
+        type_of(change) if kind == "column_type" else None,
         bool(change["nullable"]) if kind == "column_nullable" else None,
         (change["comment"] or "") if kind == "column_comment" else None,
         default or None,

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType as SparkStruct
 
 from lakebed.commands.alter.change import AlterTarget
 from lakebed.commands.alter.column_default import check_default
-from lakebed.commands.alter.column_types import typed_field
+from lakebed.commands.alter.column_types import to_type, typed_field
 from lakebed.commands.alter.generated_on_spark import check_generated
 from lakebed.commands.create import Mode, TableDefinition, create_table
 from lakebed.commands.frame_write import FrameWrite, default_properties, write_frame
@@ -41,7 +41,7 @@ from lakebed.spark.session_settings import all_settings
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX
-from lakebed.spec.schema import StructField, StructType, parse_schema, parse_type
+from lakebed.spec.schema import DataType, StructField, StructType, parse_schema, parse_type
 from lakebed.tables.table_builder import IdentityGenerator, generated_field
 
 _RESERVED = (
@@ -273,11 +273,19 @@ def _schema(columns: Sequence[Mapping[str, Any]]) -> StructType:
     return StructType(tuple(map(field_of, columns)))
 
 
+def type_of(given: Mapping[str, Any]) -> DataType:
+    """A type as Spark tells it; its limits of text are in the SQL alone."""
+    try:
+        return parse_type(orjson.loads(given["type"]))
+    except SchemaError:
+        return to_type(str(given["sql"]))
+
+
 def field_of(column: Mapping[str, Any]) -> StructField:
     """A column as Spark tells it."""
     field = typed_field(
         column["name"],
-        parse_type(orjson.loads(column["type"])),
+        type_of(column),
         nullable=bool(column["nullable"]),
         comment=column["comment"],
     )

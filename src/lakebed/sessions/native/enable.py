@@ -13,7 +13,6 @@ from lakebed.spark.internals.rules import METADATA_ONLY, compiled, install_rule
 from lakebed.sql.suggestions import suggest_names
 
 
-
 def suggest(error: Exception) -> None:
     """Adds names of tables to Spark's error about one that is not there."""
     session = SparkSession.getActiveSession()

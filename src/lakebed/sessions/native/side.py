@@ -48,6 +48,7 @@ ANSWERS: Mapping[str, Answer] = {
     "drop_schema": names.drop_schema,
     "parse": statements.parse,
     "run": statements.run,
+    "show_create": statements.show_create,
     "show_columns": statements.show_columns,
     "show_partitions": statements.show_partitions,
     "latest_offset": streams.latest_offset,

@@ -12,14 +12,15 @@ from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.reads import opened
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import quote
+from lakebed.spark.session_catalog import find, resolve
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
-from lakebed.sql.parameters import bind_texts
-from lakebed.spark.session_catalog import find
 from lakebed.sql.grammar.copy_into import CopyStatement
 from lakebed.sql.grammar.create import CloneTable
+from lakebed.sql.parameters import bind_texts
 from lakebed.sql.parse import parse_own
 from lakebed.sql.results import result_schema
+from lakebed.sql.run.drop import create_text
 from lakebed.sql.statement import Statement
 from lakebed.tables.delta_table import DeltaTable
 
@@ -57,6 +58,13 @@ def _bound(asked: Question) -> str:
     given: Mapping[str, Sequence[Any]] | None = asked.request["parameters"]
     text = str(asked.request["text"])
     return text if given is None else bind_texts(text, given["names"], given["values"])
+
+
+def show_create(asked: Question) -> DataFrame:
+    """A statement that makes the same table again, with all that Spark does not know of."""
+    entry = resolve(asked.session, tuple(asked.request["parts"]))
+    text = create_text(entry, opened(asked))
+    return asked.session.createDataFrame([(text,)], "createtab_stmt STRING")
 
 
 def show_columns(asked: Question) -> DataFrame:

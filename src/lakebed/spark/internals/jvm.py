@@ -496,7 +496,7 @@ _plain_sql = SparkSession.sql
 
 
 def convert_errors(
-    convert: Callable[[JavaObject], Exception | None], amend: Callable[[Exception], None]
+    convert: Callable[[JavaObject], BaseException | None], amend: Callable[[Exception], None]
 ) -> None:
     """Lets `convert` turn exceptions of the JVM into Python ones before pyspark does.
 

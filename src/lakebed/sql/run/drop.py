@@ -173,11 +173,11 @@ def run_show_create(context: SqlContext, statement: ShowCreateTable) -> DataFram
     if entry is None or not entry.is_delta:
         return None
     store, _ = open_location(context.session, entry.location or "", {})
-    text = _create_text(entry, TableLog(store).snapshot())
+    text = create_text(entry, TableLog(store).snapshot())
     return context.frame(pa.table({"createtab_stmt": [text]}))
 
 
-def _create_text(entry: TableEntry, snapshot: Snapshot) -> str:
+def create_text(entry: TableEntry, snapshot: Snapshot) -> str:
     metadata = snapshot.metadata
     columns = ",\n  ".join(map(_column, strip(snapshot.schema).fields))
     parts = entry.parts if entry.is_path else ("spark_catalog", *entry.parts)

@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.ShowColumns;
+import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.ShowPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
@@ -177,6 +178,15 @@ public class ResolveCommands extends Rule {
       return table == null
           ? null
           : new DeltaCommand(session, "show_columns", table.request(), null, plan.output());
+    }
+    if (plan instanceof ShowCreateTable) {
+      DeltaTable table = resolved(((ShowCreateTable) plan).child());
+      if (table == null) {
+        return null;
+      }
+      Map request = table.request();
+      request.put("parts", parts(((ShowCreateTable) plan).child()));
+      return new DeltaCommand(session, "show_create", request, null, plan.output());
     }
     if (plan instanceof ShowPartitions) {
       DeltaTable table = resolved(((ShowPartitions) plan).table());

@@ -29,6 +29,7 @@ final class TableChanges {
     return Bridge.map(new Object[] {
         "name", column.name(),
         "type", column.dataType().json(),
+        "sql", column.dataType().sql(),
         "nullable", Boolean.valueOf(column.nullable()),
         "comment", column.comment(),
         "default", sql(value),
@@ -95,7 +96,9 @@ final class TableChanges {
     }
     if (change instanceof TableChange.UpdateColumnType) {
       TableChange.UpdateColumnType typed = (TableChange.UpdateColumnType) change;
-      return of("column_type", typed.fieldNames(), "type", typed.newDataType().json());
+      Map found = of("column_type", typed.fieldNames(), "type", typed.newDataType().json());
+      found.put("sql", typed.newDataType().sql());
+      return found;
     }
     if (change instanceof TableChange.UpdateColumnNullability) {
       TableChange.UpdateColumnNullability given = (TableChange.UpdateColumnNullability) change;
@@ -146,6 +149,7 @@ final class TableChanges {
 
   private static Map added(TableChange.AddColumn added) {
     Map found = of("add_column", added.fieldNames(), "type", added.dataType().json());
+    found.put("sql", added.dataType().sql());
     found.put("nullable", Boolean.valueOf(added.isNullable()));
     found.put("comment", added.comment());
     found.put("position", added.position() == null ? null : position(added.position()));
