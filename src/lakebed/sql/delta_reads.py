@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -93,17 +92,3 @@ def changes_request(given: Sequence[int | str | None]) -> ReadRequest:
         kind = "Version" if isinstance(value, int) else "Timestamp"
         request.set(f"{end}{kind}", value)
     return request
-
-
-def read_of(reference: Mapping[str, Any]) -> DeltaRead:
-    """What `SqlPlans.java` tells of a table."""
-    values = reference.get("changes")
-    return DeltaRead(
-        reference.get("name") or [],
-        reference.get("location"),
-        reference.get("path"),
-        reference.get("version"),
-        reference.get("timestamp"),
-        reference.get("options") or {},
-        None if values is None else [next(iter(each.values())) for each in values[1:]],
-    )

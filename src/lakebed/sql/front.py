@@ -1,4 +1,4 @@
-"""What `spark.sql` does first in an enabled session: statements about Delta tables come here."""
+"""What `spark.sql` does first on Spark Connect: statements about Delta tables come here."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.enabled import is_enabled
-from lakebed.spark.functions import is_connect
 from lakebed.spark.session_catalog import find, refresh_entry, sync_names
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.grammar import alter, create
-from lakebed.sql.immediate import run_immediate as immediate_on_client
-from lakebed.sql.nested import run_immediate, run_script
+from lakebed.sql.immediate import run_immediate
 from lakebed.sql.parameters import Arguments, bind, with_names
 from lakebed.sql.parse import GRAMMARS, first_word, is_script, parse_statement
 from lakebed.sql.plain import plain_sql
 from lakebed.sql.query import any_query, delta_query
-from lakebed.sql.script.own_statements import has_own_statements
-from lakebed.sql.script.run import run_script as script_on_client
+from lakebed.sql.script.run import run_script
 from lakebed.sql.statement import Statement
 
 _LOG = logging.getLogger("lakebed")
@@ -49,18 +46,14 @@ _SET_VARIABLE = re.compile(r"\bSET\s+VAR(IABLE)?\b", re.IGNORECASE)
 
 
 def _run_nested(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:
-    """EXECUTE IMMEDIATE and scripts: Spark runs them where it can reach Lakebed and read them."""
+    """EXECUTE IMMEDIATE and scripts, which the client runs: the server does not reach Lakebed."""
 
     def run(inner: str) -> DataFrame:
         return _run(session, inner)
 
-    if first_word(text) == "EXECUTE" and is_connect(session):
-        return immediate_on_client(session, text, args, run)
     if first_word(text) == "EXECUTE":
-        return run_immediate(session, text, args)
-    if is_connect(session) or has_own_statements(bind(text, args)):
-        return script_on_client(session, text, args, run)
-    return run_script(session, text, args)
+        return run_immediate(session, text, args, run)
+    return run_script(session, text, args, run)
 
 
 def _run_statement(session: SparkSession, text: str, args: Arguments) -> DataFrame | None:
@@ -69,7 +62,7 @@ def _run_statement(session: SparkSession, text: str, args: Arguments) -> DataFra
     if statement is None:
         return None
     found = execute(SqlContext(session, bound, args or {}), statement)
-    if found is not None and isinstance(statement, _COLUMNS_CHANGE) and is_connect(session):
+    if found is not None and isinstance(statement, _COLUMNS_CHANGE):
         _tell_catalog(session, statement)
     return found
 

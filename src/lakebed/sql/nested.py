@@ -1,49 +1,24 @@
-"""Statements that reach Lakebed from inside of Spark: parts of scripts, texts of EXECUTE IMMEDIATE.
-
-Spark's analyser calls these (`spark/internals/SqlRules.java`), in the thread that runs the script.
-"""
+"""Which statements inside of scripts and EXECUTE IMMEDIATE are Lakebed's, on Spark Connect."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakebed.errors import LakebedError
 from lakebed.spark.session_catalog import find, sync_names
 from lakebed.sql.context import SqlContext
-from lakebed.sql.delta_reads import read_of
-from lakebed.sql.execute import execute
 from lakebed.sql.grammar.create import CloneTable, CreateLike, CreateTable, TableText
 from lakebed.sql.grammar.drop import CreateSchema, DropSchema
 from lakebed.sql.grammar.multi_insert import MultiInsert
-from lakebed.sql.parameters import Arguments, SqlLiteral, bind, has_marks, with_names
+from lakebed.sql.parameters import SqlLiteral, bind, has_marks, with_names
 from lakebed.sql.parse import parse_statement
-from lakebed.sql.plain import plain_sql
 from lakebed.sql.run.create import new_table_place
 from lakebed.sql.statement import Statement
 
 
-def run_script(session: SparkSession, text: str, args: Arguments) -> DataFrame:
-    """BEGIN ... END: Spark runs it, statement after statement."""
-    return plain_sql(session, with_names(bind(text, args)))
-
-
-def run_immediate(session: SparkSession, text: str, args: Arguments) -> DataFrame:
-    """EXECUTE IMMEDIATE: Spark runs it, but gives nothing of what Lakebed's statements give."""
-    # Late, because sessions of Spark Connect cannot count on py4j.
-    from lakebed.spark.internals.sql_rules import given
-
-    given(session)
-    frame = plain_sql(session, text, args)
-    found = given(session)
-    return frame if found is None else found
-
-
 class NestedStatements:
-    def read(self, session: SparkSession, reference: Any) -> DataFrame:
-        return read_of(reference).frame(session, "", None)
-
     def bind(self, request: Any) -> str:
         values = [SqlLiteral(value) for value in request["values"]]
         names = request["names"]
@@ -58,12 +33,6 @@ class NestedStatements:
         named = with_names(text)
         statement = parse_statement(named)
         return statement is not None and _is_ours(SqlContext(session, named), statement)
-
-    def run(self, session: SparkSession, text: str) -> DataFrame | None:
-        named = with_names(text)
-        statement = parse_statement(named)
-        assert statement is not None, text
-        return execute(SqlContext(session, named), statement)
 
 
 def _is_ours(context: SqlContext, statement: Statement) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -13,15 +11,6 @@ from lakebed.errors import LakebedError
 from lakebed.spark.functions import is_connect
 from lakebed.spark.names import split_name
 from lakebed.spark.session_catalog import catalog_of
-
-
-@contextmanager
-def suggesting_names(session: SparkSession) -> Iterator[None]:
-    try:
-        yield
-    except AnalysisException as error:
-        suggest_names(session, error)
-        raise
 
 
 def suggest_names(session: SparkSession, error: AnalysisException) -> None:

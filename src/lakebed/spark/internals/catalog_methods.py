@@ -5,28 +5,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
-
-from pyspark.sql import SparkSession
-
-
-def before_catalog(do: Callable[[SparkSession], None]) -> None:
-    """Calls `do` whenever somebody asks a classic session for its `catalog`."""
-    found = inspect.getattr_static(SparkSession, "catalog")
-    # A property, or one that keeps its value.
-    original = getattr(found, "fget", None) or found.func
-
-    def catalog(self: SparkSession) -> Any:
-        do(self)
-        if "catalog" not in vars(self):
-            vars(self)["catalog"] = original(self)
-        return vars(self)["catalog"]
-
-    catalog.__doc__ = original.__doc__
-    SparkSession.catalog = property(catalog)
 
 
 def replace_catalog_methods(catalog: Any, answers: Mapping[str, Callable[..., Any]]) -> None:
@@ -68,22 +49,6 @@ def replace_create_table(catalog: Any, make: Callable[..., Any | None]) -> None:
 
     create_table.__doc__ = original.__doc__
     catalog.createTable = create_table
-
-
-def before_caching(catalog: Any, do: Callable[[Any, str, bool], None]) -> None:
-    """Calls `do` before `cacheTable` (True) and `uncacheTable` (False) of a class of catalogs."""
-    cache, uncache = catalog.cacheTable, catalog.uncacheTable
-
-    def cache_table(self: Any, tableName: str, *args: Any, **kwargs: Any) -> None:
-        do(self._sparkSession, tableName, True)
-        cache(self, tableName, *args, **kwargs)
-
-    def uncache_table(self: Any, tableName: str) -> None:
-        do(self._sparkSession, tableName, False)
-        uncache(self, tableName)
-
-    cache_table.__doc__, uncache_table.__doc__ = cache.__doc__, uncache.__doc__
-    catalog.cacheTable, catalog.uncacheTable = cache_table, uncache_table
 
 
 def replace_table_writer(frames: Any, make: Callable[[Any, str, Any], Any | None]) -> None:

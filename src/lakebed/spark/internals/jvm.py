@@ -7,7 +7,6 @@ Written for Spark 4.0 to 4.3; where these differ, the difference is here.
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -20,7 +19,6 @@ from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions import captured
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.sql_formatter import SQLStringFormatter
 
 JavaObject = Any
 """A reference to an object in the JVM."""
@@ -421,39 +419,6 @@ def is_classic(session: object) -> bool:
     return isinstance(session, SparkSession) and hasattr(session, "_jsparkSession")
 
 
-def replace_reader(make: Callable[[SparkSession], Any | None]) -> None:
-    """Makes `SparkSession.read` give what `make` gives, or Spark's own reader if that is None."""
-    original = SparkSession.read.fget
-    assert original is not None
-
-    def read(self: SparkSession) -> Any:
-        made = make(self)
-        return original(self) if made is None else made
-
-    read.__doc__ = original.__doc__
-    SparkSession.read = property(read)
-
-
-RunSql = Callable[[SparkSession, str, Any, Callable[[], DataFrame]], DataFrame]
-"""Runs a text with arguments; the last parameter is how Spark runs it."""
-
-
-def replace_sql(run: RunSql) -> None:
-    """Makes `SparkSession.sql` give what `run` gives."""
-    original = SparkSession.sql
-
-    def sql(self: SparkSession, sqlQuery: Any, args: Any = None, **kwargs: Any) -> DataFrame:
-        formatter = SQLStringFormatter(self)
-        text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
-        try:
-            return run(self, text, args, lambda: original(self, text, args))
-        finally:
-            formatter.clear()
-
-    sql.__doc__ = original.__doc__
-    SparkSession.sql = sql
-
-
 def plain_sql(
     session: SparkSession,
     text: str,
@@ -467,29 +432,6 @@ def plain_sql(
 def amend_error(error: AnalysisException, text: str) -> None:
     """Adds a line to the message of an error of Spark's."""
     error._desc = f"{error._desc}\n{text}"
-
-
-def is_missing_source(error: BaseException) -> bool:
-    """Whether Spark looked for the data source `delta` and found none."""
-    found = origin(error)
-    return found is not None and any(
-        _MISSING_SOURCE.search(each.getMessage() or "") for each in causes(found)
-    )
-
-
-_MISSING_SOURCE = re.compile(r"DATA_SOURCE_NOT_FOUND.*data source: delta\b", re.DOTALL)
-
-
-def replace_table(make: Callable[[SparkSession, str], DataFrame | None]) -> None:
-    """The same for `SparkSession.table`."""
-    original = SparkSession.table
-
-    def table(self: SparkSession, tableName: str) -> DataFrame:
-        made = make(self, tableName) if isinstance(tableName, str) else None
-        return original(self, tableName) if made is None else made
-
-    table.__doc__ = original.__doc__
-    SparkSession.table = table
 
 
 _plain_sql = SparkSession.sql

@@ -7,13 +7,11 @@ reports of the attempts that count: no renames, no listing, and nothing of faile
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.spark.internals.jvm import JavaObject, Jvm
@@ -119,16 +117,3 @@ def local_rows(frame: DataFrame, schema: StructType, most: int) -> pa.Table | No
     while batches.hasNext():
         found.append(pa.ipc.read_record_batch(pa.py_buffer(batches.next()), expected))
     return pa.Table.from_batches(found, schema=expected)
-
-
-def replace_writer(make: Callable[[DataFrame], Any | None]) -> None:
-    """Makes `DataFrame.write` give what `make` gives, or Spark's own writer if that is None."""
-    original = ClassicDataFrame.write.fget
-    assert original is not None
-
-    def write(self: DataFrame) -> Any:
-        made = make(self)
-        return original(self) if made is None else made
-
-    write.__doc__ = original.__doc__
-    ClassicDataFrame.write = property(write)
