@@ -20,8 +20,12 @@ from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.create import field_of, type_of
 from lakebed.sessions.native.names import set_location
 from lakebed.sessions.native.question import Question
+from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.location import open_location
-from lakebed.spark.session_catalog import resolve
+from lakebed.spark.mirrored_catalog import catalog_url
+from lakebed.spark.session_catalog import replace_entry, resolve
+from lakebed.spec.column_mapping import strip
+from lakebed.spec.schema import schema_to_json
 from lakebed.tables.delta_table import DeltaTable
 
 Change = Mapping[str, Any]
@@ -35,12 +39,36 @@ def alter(asked: Question) -> None:
     kinds = {change["kind"] for change in changes}
     if kinds == {"drop_column", "add_column"}:
         replace_columns(target, [_field(each) for each in changes if each["kind"] == "add_column"])
+        _tell_catalog(asked, target)
         return
     for kind in sorted(kinds):
         change = _CHANGES.get(kind)
         if change is None:
             raise UnsupportedFeatureError(f"a Delta table cannot be changed by {kind}")
         change(asked, target, [each for each in changes if each["kind"] == kind])
+    if kinds & _OF_COLUMNS:
+        _tell_catalog(asked, target)
+
+
+def _tell_catalog(asked: Question, target: AlterTarget) -> None:
+    """SHOW TABLE EXTENDED and other engines read the columns from the catalog."""
+    if not asked.request["is_name"] or catalog_url(asked.session) is not None:
+        return
+    entry, snapshot = resolve(asked.session, asked.request["parts"]), target.log.snapshot()
+    database, name = entry.parts
+    replace_entry(
+        asked.session,
+        NewEntry(
+            database,
+            name,
+            entry.location or "",
+            entry.is_managed,
+            schema_to_json(strip(snapshot.schema)),
+            snapshot.metadata.partition_columns,
+            entry.comment,
+            entry.owner,
+        ),
+    )
 
 
 def unset(asked: Question) -> None:
@@ -164,6 +192,7 @@ def _position(given: Mapping[str, str] | None) -> Any:
     return to_position(given is not None and "after" not in given, (given or {}).get("after"))
 
 
+_OF_COLUMNS = {"add_column", "drop_column", "rename_column", "column_type", "column_nullable"}
 _CHANGES: dict[str, Callable[[Question, AlterTarget, Sequence[Change]], None]] = {
     "set_property": _set,
     "remove_property": _remove,

@@ -12,8 +12,9 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
 from lakebed.spark.location import open_location
+from lakebed.spark.mirrored_catalog import catalog_url
 from lakebed.spark.read_request import ReadRequest
-from lakebed.spark.session_catalog import sync_names
+from lakebed.spark.session_catalog import find, sync_names
 from lakebed.spark.table_names import delta_location
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.schema import schema_to_json
@@ -46,8 +47,17 @@ def describe(asked: Question) -> str:
             "clusterBy": [list(path) for path in clustering_columns(snapshot) or ()],
             "properties": shown_properties(snapshot),
             "comment": snapshot.metadata.description,
+            "kind": _kind(asked),
         }
     ).decode()
+
+
+def _kind(asked: Question) -> str | None:
+    """Whether an embedded catalog has the table as MANAGED or EXTERNAL."""
+    if catalog_url(asked.session) is None or not asked.request["is_name"]:
+        return None
+    entry = find(asked.session, tuple(asked.request["parts"]))
+    return None if entry is None else entry.kind
 
 
 def opened(asked: Question) -> Snapshot:

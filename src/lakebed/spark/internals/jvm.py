@@ -464,10 +464,11 @@ def origin(error: BaseException) -> JavaObject | None:
 
 
 def causes(error: JavaObject) -> list[JavaObject]:
-    """A Java exception and those that caused it."""
+    """A Java exception and those that caused it, or that it stands for."""
     found: list[JavaObject] = []
     while error is not None and len(found) < 20:
         found.append(error)
+        found += list(error.getSuppressed())
         error = error.getCause()
     return found
 

@@ -8,9 +8,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -80,14 +82,37 @@ public class DeltaTable
   private LogicalPlan plan(Map all) {
     Map request = request();
     request.put("options", all);
-    Dataset frame = (Dataset) Bridge.ask("read", request, session, null);
+    Dataset frame = (Dataset) asked("read", request);
     LogicalPlan made = ((org.apache.spark.sql.classic.Dataset) frame).queryExecution().analyzed();
     return entry == null ? made : ResolveReads.withEntry(made, Option.apply(entry));
   }
 
+  /** That there is no table in a folder is Spark's error, so that `tableExists` understands it. */
+  private Object asked(String what, Map request) {
+    try {
+      return Bridge.ask(what, request, session, null);
+    } catch (LakebedException error) {
+      if (!isPath() || !error.getCondition().equals("TABLE_NOT_FOUND")) {
+        throw error;
+      }
+      NoSuchTableException told =
+          new NoSuchTableException(Identifier.of(new String[] {"delta"}, String.valueOf(path)));
+      told.addSuppressed(error);
+      Internals.raise(told);
+      return null;
+    }
+  }
+
   Map request() {
-    return Bridge.map(new Object[] {
+    Map made = Bridge.map(new Object[] {
         "path", path, "name", name, "options", options, "is_name", Boolean.valueOf(entry != null)});
+    if (entry != null) {
+      List parts = new ArrayList();
+      parts.add(entry.identifier().database().get());
+      parts.add(entry.identifier().table());
+      made.put("parts", parts);
+    }
+    return made;
   }
 
   private synchronized Map described() {
@@ -144,8 +169,11 @@ public class DeltaTable
     }
     if (entry != null) {
       found.put("owner", entry.owner());
-      found.put("table_type", entry.tableType().name());
-      if (!entry.tableType().name().equals("MANAGED")) {
+      // An embedded catalog knows better than its copy in Spark's.
+      Object kind = described().get("kind");
+      kind = kind == null ? entry.tableType().name() : kind;
+      found.put("table_type", kind);
+      if (!kind.equals("MANAGED")) {
         found.put("external", "true");
       } else {
         found.put("is_managed_location", "true");
