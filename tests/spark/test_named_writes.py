@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.functions import partitioning
@@ -15,8 +16,6 @@ from lakebed import DeltaTable
 from lakebed.errors import (
     InvalidArgumentError,
     SchemaMismatchError,
-    TableExistsError,
-    TableNotFoundError,
 )
 
 
@@ -46,7 +45,7 @@ def test_save_as_table_has_all_modes(sql: SparkSession, folder: Path) -> None:
     write = lambda a: one(sql, a).write.format("delta")  # noqa: E731
     write(1).saveAsTable("saved")
     assert lakebed.open(str(folder / "db" / "saved")).version == 0
-    with pytest.raises(TableExistsError, match=r"written_db\.saved"):
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
         write(2).saveAsTable("saved")
     write(2).mode("ignore").saveAsTable("written_db.saved")
     write(2).mode("append").saveAsTable("saved")
@@ -78,10 +77,10 @@ def test_save_as_table_with_a_path_makes_an_external_table(sql: SparkSession, fo
     assert lakebed.open(str(path)).to_arrow().num_rows == 1
 
 
-def test_save_as_table_leaves_others_to_spark_and_alone(sql: SparkSession) -> None:
+def test_save_as_table_leaves_others_to_spark(sql: SparkSession) -> None:
     one(sql, 1).write.format("parquet").saveAsTable("of_spark")
-    with pytest.raises(TableExistsError, match="table of parquet"):
-        one(sql, 1).write.format("delta").mode("overwrite").saveAsTable("of_spark")
+    with pytest.raises(AnalysisException, match="of_spark"):
+        one(sql, 1).write.format("delta").mode("append").saveAsTable("of_spark")
     one(sql, 2).write.mode("append").insertInto("of_spark")
     assert len(rows(sql, "of_spark")) == 2
     sql.sql("DROP TABLE of_spark")
@@ -96,12 +95,13 @@ def test_insert_into_goes_by_position(sql: SparkSession) -> None:
     one(sql, 1, "p").write.format("delta").partitionBy("b").saveAsTable("placed")
     sql.createDataFrame([(2, "q")], "b INT, a STRING").write.insertInto("placed")
     assert rows(sql, "placed") == [(1, "p"), (2, "q")]
-    with pytest.raises(SchemaMismatchError, match="2 columns, and the data has 1"):
+    with pytest.raises(SchemaMismatchError, match="values are needed for 2: a, b"):
         sql.range(1).write.insertInto("placed")
-    with pytest.raises(InvalidArgumentError, match="partitionBy"):
+    with pytest.raises(AnalysisException, match="partitionBy"):
         one(sql, 1).write.partitionBy("b").insertInto("placed")
-    dynamic = one(sql, 3, "q").write.option("partitionOverwriteMode", "dynamic")
-    dynamic.insertInto("placed", overwrite=True)
+    sql.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    one(sql, 3, "q").write.insertInto("placed", overwrite=True)
+    sql.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert rows(sql, "placed") == [(1, "p"), (3, "q")]
     one(sql, 4, "r").write.mode("overwrite").insertInto("placed")
     assert rows(sql, "placed") == [(4, "r")]
@@ -113,7 +113,7 @@ def test_write_to_makes_and_changes_tables(sql: SparkSession, folder: Path) -> N
     to.tableProperty("mine", "1").create()
     table = lakebed.open(str(folder / "db" / "v2"))
     assert (table.partition_columns, table.properties) == (("b",), {"mine": "1"})
-    with pytest.raises(TableExistsError):
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
         to.create()
     one(sql, 2, "q").select("b", "a").writeTo("v2").append()
     one(sql, 3, "q").writeTo("v2").overwritePartitions()
@@ -127,9 +127,9 @@ def test_write_to_makes_and_changes_tables(sql: SparkSession, folder: Path) -> N
     assert rows(sql, "v2") == [(0,), (1,)]
     with pytest.raises(InvalidArgumentError, match="partitioned by"):
         sql.range(1).writeTo("v3").using("delta").partitionedBy(partitioning.years("id")).create()
-    with pytest.raises(TableNotFoundError):
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql.range(1).writeTo("v3").using("delta").replace()
-    with pytest.raises(TableNotFoundError, match="no table v3"):
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql.range(1).writeTo("v3").using("delta").append()
     one(sql, 1).writeTo("v4").using("parquet").create()
     assert rows(sql, "v4") == [(1, "x")]

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from written_tables import settings
 
 import lakebed
-from lakebed.errors import SchemaMismatchError, SqlError
+from lakebed.errors import SchemaMismatchError
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -128,7 +128,7 @@ def test_statements_that_leave_the_column_out_store_nulls(
 def test_statements_by_position_need_the_column(
     spark: SparkSession, path: Path, statement: str
 ) -> None:
-    with pytest.raises(SqlError, match="values are needed for 2"):
+    with pytest.raises(SchemaMismatchError, match="values are needed for 2"):
         spark.sql(statement.format(t=f"delta.`{path}`"))
     assert lakebed.open(path).version == 0
 

@@ -272,7 +272,7 @@ def test_mapped_columns_are_written_under_names_of_their_own(
 ) -> None:
     columns = ("named_struct('x;y', id) `a b`", "'p' `p,`")
     writer = frame(spark, *columns, count=2).write.format("delta")
-    writer = writer.option("delta.columnMapping.mode", "id").partitionBy("p,")
+    writer = writer.option("delta.columnMapping.mode", "id").partitionBy("`p,`")
     writer.save(str(tmp_path))
     save(frame(spark, *columns, count=1, first=5), tmp_path)
     found = sorted(load(spark, tmp_path).selectExpr("id", "`a b`.`x;y` v", "`p,` p").collect())

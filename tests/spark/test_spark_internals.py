@@ -7,7 +7,6 @@ Lakebed cannot do there until `jvm` has learnt the new way.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 from made_tables import add_file, column, make_table
 from pyspark.errors import utils
 from pyspark.errors.exceptions import captured
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from scan_facts import load
 
@@ -68,17 +67,6 @@ def test_callback_server_is_started(jvm: Jvm) -> None:
 def test_default_data_source_is_known(jvm: Jvm, spark: SparkSession) -> None:
     """Breaks: `spark.read.load(path)` with spark.sql.sources.default=delta."""
     assert jvm.default_source() == spark.conf.get("spark.sql.sources.default")
-
-
-def test_read_of_a_session_can_be_replaced(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Breaks: `spark.read.format("delta")`; SparkSession.read would be no property any more."""
-    monkeypatch.setattr(SparkSession, "read", SparkSession.read)
-    made: list[SparkSession] = []
-    internals.replace_reader(lambda session: made.append(session))
-    assert hasattr(spark.read, "parquet")
-    assert made == [spark]
 
 
 def test_sessions_with_a_jvm_are_told_from_those_without(spark: SparkSession) -> None:
@@ -307,22 +295,6 @@ def test_plans_inside_of_filters_are_seen(jvm: Jvm, spark: SparkSession, path: P
     assert not DeltaFiles(jvm).holds_plan(scan._node.dataFilters())
 
 
-def test_statements_are_seen_before_spark_runs_them(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Breaks: Delta tables in SQL; SparkSession.sql."""
-    monkeypatch.setattr(type(spark), "sql", type(spark).sql)
-    seen: list[object] = []
-
-    def run(_: SparkSession, text: str, args: Any, plain: Callable[[], DataFrame]) -> DataFrame:
-        seen.append((text, args))
-        return plain()
-
-    internals.replace_sql(run)
-    assert spark.sql("SELECT :x AS x", args={"x": 3}).first() == (3,)
-    assert seen == [("SELECT :x AS x", {"x": 3})]
-
-
 def test_static_java_methods_are_columns(jvm: Jvm, spark: SparkSession) -> None:
     """Breaks: deletion vectors; StaticInvoke, KnownNotNull, Platform.getLong or BitSetMethods."""
     data = (5).to_bytes(8, "little") + b"\x02" + bytes(7)
@@ -373,7 +345,7 @@ def test_errors_of_the_jvm_are_converted_in_one_place(
 ) -> None:
     """Breaks: errors of Lakebed in callbacks would reach users as errors of Spark."""
     monkeypatch.setattr(captured, "convert_exception", captured.convert_exception)
-    internals.convert_errors(lambda _: KeyError("ours"))
+    internals.convert_errors(lambda _: KeyError("ours"), lambda _: None)
     with pytest.raises(KeyError, match="ours"):
         spark.sql("SELECT no_such_column")
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed import DeltaTable
 from lakebed.catalog.embedded import EmbeddedCatalog
 from lakebed.commands.dropped_tables import RETENTION
-from lakebed.errors import TableExistsError, TableNotFoundError
+from lakebed.errors import TableNotFoundError
 from lakebed.spark.mirrored_catalog import SETTING
 
 
@@ -52,7 +53,7 @@ def test_tables_are_made_dropped_and_brought_back(
     assert Path(record.location.removeprefix("file:")).parent == folder / "shop"
     assert sql.sql("SELECT count(*) FROM shop.orders").collect()[0][0] == 3
     assert [row.tableName for row in sql.sql("SHOW TABLES").collect()] == ["orders"]
-    with pytest.raises(TableExistsError):
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
         sql.sql("CREATE TABLE orders (a INT) USING delta")
     sql.sql("DROP TABLE orders")
     assert not sql.catalog.tableExists("orders")
@@ -92,7 +93,7 @@ def test_a_schema_that_is_dropped_keeps_its_files_until_the_retention_ends(
 ) -> None:
     place = f"{folder}/sch ool"
     sql.sql(f"CREATE SCHEMA IF NOT EXISTS school LOCATION '{place}'")
-    with pytest.raises(TableExistsError):
+    with pytest.raises(AnalysisException, match="SCHEMA_ALREADY_EXISTS"):
         sql.sql("CREATE SCHEMA school")
     sql.sql("CREATE TABLE school.pupils USING delta AS SELECT 1 AS a")
     sql.sql("DROP SCHEMA school CASCADE")

@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from lakebed.errors import InvalidArgumentError
+
 JavaObject = Any
 
 
@@ -24,7 +26,15 @@ class Question:
 
     @property
     def path(self) -> str:
-        return str(self.request["path"])
+        """Where the table is; an error if the user did not say it, or named several."""
+        found = self.request["path"]
+        if found is None or "paths" in self.options:
+            given = self.options.get("paths", found)
+            raise InvalidArgumentError(
+                f"{given!r} is not the path of a table",
+                hint="give the path of one table, such as load('/data/orders')",
+            )
+        return str(found)
 
     @property
     def options(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ import orjson
 from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.frame_write import FrameWrite, write_frame
-from lakebed.errors import SchemaMismatchError
+from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.sessions.native.question import Question, column
 from lakebed.sessions.native.reads import opened
 from lakebed.sessions.save import save
@@ -21,6 +21,7 @@ from lakebed.spark.assigning import (
 )
 from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.internals.columns import column_sql, is_always_true
+from lakebed.spark.location import open_location
 from lakebed.spec.schema import StructType
 
 _PARTITION_COLUMNS = "__partition_columns"
@@ -32,12 +33,18 @@ def write_request(options: dict[str, str], mode: str) -> WriteRequest:
     request = WriteRequest(format="delta", mode=mode.lower())
     for key, value in options.items():
         if key == _PARTITION_COLUMNS:
-            request.partition_by = tuple(orjson.loads(value))
+            request.partition_by = tuple(map(_unquoted, orjson.loads(value)))
         elif key == _CLUSTERING_COLUMNS:
             request.cluster_by = tuple(".".join(path) for path in orjson.loads(value))
         elif key.lower() not in _OWN:
             request.set(key, value)
     return request
+
+
+def _unquoted(name: str) -> str:
+    """Spark wants names with signs in them to be quoted."""
+    is_quoted = len(name) > 2 and name[0] == name[-1] == "`"
+    return name[1:-1].replace("``", "`") if is_quoted else name
 
 
 def save_rows(asked: Question) -> None:
@@ -73,6 +80,7 @@ def _prepared(asked: Question) -> tuple[DataFrame, WriteRequest, Column | None]:
     rows, condition = asked.given[0], column(asked.given[1])
     mode = str(asked.request["mode"])
     options = asked.options
+    _check_path(asked)
     if asked.request["evolves"]:
         options["mergeSchema"] = "true"
     request = write_request(options, "append" if mode == "append" else "overwrite")
@@ -103,11 +111,26 @@ class _Write:
             _replace(asked, self.frame, self.request, self.condition)
 
 
+def _check_path(asked: Question) -> None:
+    """The option `path` of `saveAsTable` says where a new table is to be."""
+    found = {key.lower(): value for key, value in asked.options.items()}.get("path")
+    if found is None or not asked.request["is_name"]:
+        return
+    known = open_location(asked.session, asked.path, {})[0].url
+    if open_location(asked.session, found, {})[0].url != known:
+        raise InvalidArgumentError(
+            f"{asked.request['name']} is at {asked.path}, not at {found}",
+            hint="leave the option path out, or drop the name first",
+        )
+
+
 def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> DataFrame:
     snapshot = opened(asked)
     settings = SessionSettings.of(asked.session)
     merges = request.options(settings).merge_schema or settings.flag(AUTO_MERGE, False)
     widens = merges and bool(snapshot.properties.enable_type_widening)
+    if asked.request["by_name"] and not asked.request["is_sql"]:
+        return frame
     if asked.request["by_name"]:
         frame = assigned_by_name(frame, snapshot.schema, widens=widens)
     else:

@@ -1,17 +1,27 @@
 package lakebed;
 
 import java.lang.reflect.Constructor;
+import java.util.HashSet;
+import org.apache.spark.sql.SaveMode;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.execution.datasources.CreateTable;
 import scala.Option;
 import scala.Product;
 import scala.collection.immutable.Seq;
 
-/** CREATE TABLE of a path such as delta.`/data/orders`, which says its format by itself. */
+/** Plans that create tables, and do not say that these are Delta tables. */
 final class Creates {
   private Creates() {}
 
+  /** A path such as delta.`/data/orders` says the format by itself. */
   static LogicalPlan withProvider(LogicalPlan plan) {
     int spec = plan.productArity() == 0 ? -1 : place(plan, "tableSpec");
     if (spec < 0 || !(plan.productElement(0) instanceof UnresolvedIdentifier)) {
@@ -27,6 +37,40 @@ final class Creates {
       return plan;
     }
     return (LogicalPlan) changed(plan, spec, changed(given, provider, Option.apply("delta")));
+  }
+
+  /**
+   * `df.write.mode("append").saveAsTable(name)` without a format means the table that is there.
+   * Null for all other plans.
+   */
+  static LogicalPlan appended(SparkSession session, LogicalPlan plan) {
+    if (!(plan instanceof CreateTable)) {
+      return null;
+    }
+    CreateTable found = (CreateTable) plan;
+    Object provider = found.tableDesc().provider().isDefined()
+        ? found.tableDesc().provider().get()
+        : null;
+    String usual = session.sessionState().conf().defaultDataSourceName();
+    boolean isAppend = found.mode() == SaveMode.Append && found.query().isDefined();
+    if (!isAppend || !usual.equals(provider)) {
+      return null;
+    }
+    TableIdentifier name = found.tableDesc().identifier();
+    String database = name.database().isDefined()
+        ? (String) name.database().get()
+        : session.sessionState().catalog().getCurrentDatabase();
+    try {
+      TableCatalog catalog =
+          (TableCatalog) session.sessionState().catalogManager().catalog("spark_catalog");
+      Identifier ident = Identifier.of(new String[] {database}, name.table());
+      Table table = catalog.loadTable(ident, new HashSet());
+      return table instanceof DeltaTable
+          ? ResolveCommands.append(session, (DeltaTable) table, (LogicalPlan) found.query().get())
+          : null;
+    } catch (NoSuchTableException error) {
+      return null;
+    }
   }
 
   private static int place(Product node, String name) {

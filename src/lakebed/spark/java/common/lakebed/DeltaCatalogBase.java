@@ -282,6 +282,12 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
 
   public void renameTable(Identifier from, Identifier to)
       throws NoSuchTableException, TableAlreadyExistsException {
+    if (isPath(from) && !super.namespaceExists(from.namespace())) {
+      throw new LakebedException(
+          "[INVALID_ARGUMENT] " + from.name() + " is a path: it has no name that could change",
+          "INVALID_ARGUMENT",
+          null);
+    }
     if (found(from) == null) {
       super.renameTable(from, to);
       return;

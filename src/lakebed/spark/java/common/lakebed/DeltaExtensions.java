@@ -11,9 +11,14 @@ import scala.runtime.BoxedUnit;
 public class DeltaExtensions extends AbstractFunction1 {
   public Object apply(Object given) {
     SparkSessionExtensions extensions = (SparkSessionExtensions) given;
+    extensions.injectHintResolutionRule(new AbstractFunction1() {
+      public Object apply(Object session) {
+        return new GuardImmediate();
+      }
+    });
     extensions.injectResolutionRule(new AbstractFunction1() {
       public Object apply(Object session) {
-        return new ResolveReads();
+        return new ResolveReads((SparkSession) session);
       }
     });
     extensions.injectPostHocResolutionRule(new AbstractFunction1() {

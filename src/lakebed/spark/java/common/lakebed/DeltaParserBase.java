@@ -36,6 +36,10 @@ abstract class DeltaParserBase extends SparkSqlParser {
   }
 
   public LogicalPlan parsePlan(String text) {
+    return GuardImmediate.checked(parsed(text), text);
+  }
+
+  private LogicalPlan parsed(String text) {
     LogicalPlan own = OURS.matcher(text).matches() ? statement(text, null) : null;
     if (own != null) {
       return own;

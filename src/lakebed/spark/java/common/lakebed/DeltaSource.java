@@ -19,6 +19,7 @@ import org.apache.spark.sql.sources.SchemaRelationProvider;
 import org.apache.spark.sql.sources.StreamSinkProvider;
 import org.apache.spark.sql.sources.StreamSourceProvider;
 import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
@@ -81,6 +82,11 @@ public class DeltaSource
 
   /** The option that carries a schema that the user gave; reads of Delta tables refuse it. */
   private static final String SCHEMA = "__lakebed_schema";
+
+  /** What Delta tables cannot store is refused by name when it is written. */
+  public boolean supportsDataType(DataType type) {
+    return true;
+  }
 
   // --- streams ---
 

@@ -106,6 +106,9 @@ public class ResolveCommands extends Rule {
     for (int i = 0; i < plan.children().length(); i++) {
       LogicalPlan made = write((LogicalPlan) plan.children().apply(i));
       if (made == null) {
+        if (!((LogicalPlan) plan.children().apply(i)).resolved()) {
+          return plan;
+        }
         others++;
         continue;
       }
@@ -141,6 +144,19 @@ public class ResolveCommands extends Rule {
       return write(plan, found.query(), found.writeOptions(), found.isByName(), "dynamic", null);
     }
     return null;
+  }
+
+  /** Rows whose columns go by name. */
+  static LogicalPlan append(SparkSession session, DeltaTable table, LogicalPlan query) {
+    Map request = table.request();
+    request.put("mode", "append");
+    request.put("by_name", Boolean.TRUE);
+    request.put("evolves", Boolean.FALSE);
+    request.put("is_sql", Boolean.FALSE);
+    List given = new ArrayList();
+    given.add(Dataset$.MODULE$.ofRows(session, query));
+    given.add(null);
+    return DeltaCommand.of(session, "insert", request, given, NO_ROWS);
   }
 
   private LogicalPlan write(

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
@@ -27,8 +28,15 @@ public class ResolveReads extends Rule {
   private static final int CATALOG_TABLE = 2;
   private static final int IS_STREAMING = 3;
 
+  private final SparkSession session;
+
+  public ResolveReads(SparkSession session) {
+    this.session = session;
+  }
+
   public TreeNode apply(TreeNode plan) {
-    return replaced((LogicalPlan) plan);
+    LogicalPlan appended = Creates.appended(session, (LogicalPlan) plan);
+    return appended == null ? replaced((LogicalPlan) plan) : appended;
   }
 
   private static LogicalPlan replaced(LogicalPlan plan) {

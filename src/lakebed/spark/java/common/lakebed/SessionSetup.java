@@ -28,7 +28,8 @@ public class SessionSetup {
       new DeltaExtensions().apply(session.extensions());
     }
     // The session has its analyser and parser already, and takes rules in no other way.
-    add(analyzer, "extendedResolutionRules", new ResolveReads());
+    add(analyzer, "hintResolutionRules", new GuardImmediate());
+    add(analyzer, "extendedResolutionRules", new ResolveReads(session));
     add(analyzer, "postHocResolutionRules", new ResolveCommands(session));
     SessionState state = session.sessionState();
     ParserInterface parser = new DeltaParser(session, state.sqlParser());

@@ -21,6 +21,10 @@ public class DeltaParser extends DeltaParserBase {
   }
 
   public LogicalPlan parsePlanWithParameters(String text, ParameterContext context) {
+    return GuardImmediate.checked(parsed(text, context), text);
+  }
+
+  private LogicalPlan parsed(String text, ParameterContext context) {
     LogicalPlan own = isOurs(text) ? statement(text, parameters(context)) : null;
     if (own != null) {
       return own;
