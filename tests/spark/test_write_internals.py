@@ -130,9 +130,3 @@ def test_rows_of_a_local_relation_are_turned_into_arrow_in_the_driver(spark: Spa
     assert table.to_pylist() == [{"id": 1, "s": "a"}, {"id": 2, "s": None}]
     assert local_rows(frame, incoming_schema(frame), 1) is None
     assert local_rows(spark.range(3), incoming_schema(spark.range(3)), 10) is None
-
-
-def test_only_frames_of_enabled_sessions_have_another_writer(spark: SparkSession) -> None:
-    """Breaks: df.write; the property `write` of the classic DataFrame."""
-    assert type(spark.range(1).write).__name__ == "DeltaWriter"
-    assert type(spark.newSession().range(1).write).__name__ == "DataFrameWriter"
