@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lakebed.cli.options import RunOptions, SqlOptions
+from lakebed.cli.options import RunOptions, ServerOptions, SqlOptions
 from lakebed.errors import LakebedError
 
 USAGE_ERROR = 2
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return USAGE_ERROR
     try:
-        start = _run(_run_options(given)) if given.command == "run" else _sql(_options(given))
+        start = _START[given.command](given)
     except OSError as error:
         parser.exit(USAGE_ERROR, f"lakebed: {error}\n")
     try:
@@ -46,6 +46,21 @@ def _run(options: RunOptions) -> Callable[[], int]:
     return lambda: run(options)
 
 
+def _server(options: ServerOptions) -> Callable[[], int]:
+    from lakebed.cli.server import run
+
+    return lambda: run(options)
+
+
+_START: dict[str, Callable[[argparse.Namespace], Callable[[], int]]] = {
+    "run": lambda given: _run(_run_options(given)),
+    "server": lambda given: _server(
+        ServerOptions(given.host, given.port, given.master, _settings(given.conf))
+    ),
+    "sql": lambda given: _sql(_options(given)),
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lakebed", description="Delta Lake for PySpark.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -65,6 +80,18 @@ def _parser() -> argparse.ArgumentParser:
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark"
     )
     sql.add_argument("--timing", action="store_true", help="say how long statements take")
+    server = commands.add_parser(
+        "server",
+        help="start a Spark Connect server for Delta tables",
+        description="Starts a Spark Connect server. Its clients read and write Delta tables, in "
+        "any language and without Lakebed.",
+    )
+    server.add_argument("--host", default="127.0.0.1", help="the address; else 127.0.0.1")
+    server.add_argument("--port", type=int, default=15002, help="the port; else 15002")
+    server.add_argument("--master", help="the master of Spark; else local[*]")
+    server.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark"
+    )
     run = commands.add_parser(
         "run",
         usage="lakebed run [-h] [--conf KEY=VALUE] (-m MODULE | FILE) [ARGUMENT ...]",

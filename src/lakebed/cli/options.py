@@ -1,4 +1,4 @@
-"""What `lakebed sql` and `lakebed run` are asked for."""
+"""What the commands of `lakebed` are asked for."""
 
 from __future__ import annotations
 
@@ -28,4 +28,14 @@ class RunOptions:
     program: str
     arguments: tuple[str, ...] = ()
     is_module: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """`host` is loopback unless the user says otherwise: Spark Connect asks nobody who they are."""
+
+    host: str = "127.0.0.1"
+    port: int = 15002
+    master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
