@@ -356,7 +356,8 @@ def test_a_failure_leaves_the_query_alone_and_is_logged(
 
 def test_the_rule_knows_the_name_of_the_hidden_column() -> None:
     source = (
-        Path(lakebed.spark.file_index.__file__).parent / "java/common/lakebed/MetadataOnly.java"
+        Path(lakebed.spark.file_index.__file__).parent
+        / "java/all_versions/lakebed/MetadataOnly.java"
     )
     assert f'HIDDEN = "{HIDDEN}"' in source.read_text("utf-8")
 

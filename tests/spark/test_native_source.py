@@ -102,7 +102,7 @@ def test_statements_of_spark_keep_their_errors(shop: SparkSession) -> None:
 
 
 def test_each_known_spark_has_its_java_sources() -> None:
-    assert source_folders("4.0.1") == ("common", "spark_4_0")
-    assert source_folders("4.3.0") == ("common", "spark_4_1")
+    assert source_folders("4.0.1") == ("all_versions", "spark_4_0")
+    assert source_folders("4.3.0") == ("all_versions", "spark_4_1")
     with pytest.raises(UnsupportedSparkError, match=r"Spark 4\.0 or newer.*3\.5\.7"):
         source_folders("3.5.7")

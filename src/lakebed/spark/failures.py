@@ -7,7 +7,6 @@ readers on files of a table become Lakebed errors too, and those of Python worke
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 import traceback
@@ -18,7 +17,6 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from lakebed.errors import DataFileError, JobFailedError, LakebedError
@@ -72,7 +70,6 @@ def install(amend: Callable[[Exception], None] | None = None) -> None:
         _amend = amend or _amend
         if not _installed:
             internals.convert_errors(convert, lambda error: _amend(error))
-            logging.getLogger("py4j.clientserver").addFilter(_is_unexpected)
             _installed = True
 
 
@@ -105,11 +102,6 @@ def convert(error: JavaObject) -> BaseException | None:
         if unread is not None:
             return unread
     return None
-
-
-def _is_unexpected(record: logging.LogRecord) -> bool:
-    """py4j logs what a callback raises, also where that is how an error reaches the user."""
-    return not (record.exc_info and isinstance(record.exc_info[1], Py4JJavaError))
 
 
 def _as_it_is(error: Exception) -> None:

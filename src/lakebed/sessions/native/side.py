@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakebed.sessions.native import (
     alter,
@@ -22,6 +22,7 @@ from lakebed.sessions.native import (
 )
 from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.spark.failures import reported_to
+from lakebed.spark.internals.bridge import handed_over
 from lakebed.spark.internals.jvm import Jvm
 
 ANSWERS: Mapping[str, Answer] = {
@@ -71,8 +72,7 @@ class PythonSide:
     ) -> Any:
         with reported_to(Jvm.of(self._session)):
             asked = Question(self._known(session, session_id), orjson.loads(request), given)
-            found = ANSWERS[what](asked)
-            return found._jdf if isinstance(found, DataFrame) else found
+            return handed_over(ANSWERS[what](asked))
 
     def _known(self, session: JavaObject, session_id: str) -> SparkSession:
         """PySpark's object for a session; clients of Spark Connect come and go."""

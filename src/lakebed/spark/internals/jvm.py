@@ -7,6 +7,7 @@ Written for Spark 4.0 to 4.3; where these differ, the difference is here.
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -454,6 +455,12 @@ def convert_errors(
         return found
 
     captured.convert_exception = convert_exception
+    logging.getLogger("py4j.clientserver").addFilter(_is_unexpected)
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """py4j logs what a callback raises, also where that is how an error reaches the user."""
+    return not (record.exc_info and isinstance(record.exc_info[1], Py4JJavaError))
 
 
 def origin(error: BaseException) -> JavaObject | None:

@@ -7,7 +7,7 @@ from lakebed.errors import UnsupportedSparkError
 KNOWN = ((4, 0), (4, 1), (4, 2), (4, 3))
 """Versions whose internals were looked at, and that the tests run on."""
 
-_COMMON = "common"
+_COMMON = "all_versions"
 _SINCE = {(4, 0): "spark_4_0", (4, 1): "spark_4_1"}
 """Folders of Java sources by the first version that they are for."""
 
