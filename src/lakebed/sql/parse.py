@@ -14,7 +14,7 @@ from lakebed.sql.grammar.alter import (
     parse_alter,
 )
 from lakebed.sql.grammar.copy_into import CopyStatement, parse_copy
-from lakebed.sql.grammar.create import CloneTable, parse_create
+from lakebed.sql.grammar.create import CloneTable, CreateTable, parse_create
 from lakebed.sql.grammar.ctes import parse_with
 from lakebed.sql.grammar.describe import (
     DescribeDetail,
@@ -112,14 +112,15 @@ _OURS = (
 """Statements that no Spark, or not all, can parse and run.
 
 Of MERGE these are sources with names for their columns, with a version, and functions; of INSERT
-those with IF NOT EXISTS, REPLACE ON, REPLACE USING and DEFAULT.
+those with IF NOT EXISTS, REPLACE ON, REPLACE USING and DEFAULT. Spark 4.0 has no constraints.
 """
 
 
 def parse_own(sql: str) -> Statement | None:
     """A statement that Spark's parser does not know; None for all others."""
     found = parse_statement(sql)
-    return found if isinstance(found, _OURS) else None
+    has_checks = isinstance(found, CreateTable) and bool(found.checks)
+    return found if isinstance(found, _OURS) or has_checks else None
 
 
 def first_word(sql: str) -> str:

@@ -16,7 +16,7 @@ from lakebed.spark.session_catalog import find, resolve
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.grammar.copy_into import CopyStatement
-from lakebed.sql.grammar.create import CloneTable
+from lakebed.sql.grammar.create import CloneTable, CreateTable
 from lakebed.sql.parameters import bind_texts
 from lakebed.sql.parse import parse_own
 from lakebed.sql.results import result_schema
@@ -41,7 +41,7 @@ def parse(asked: Question) -> str:
 
 def _is_ours(asked: Question, statement: Statement) -> bool:
     """Spark knows some of these statements for tables of other formats."""
-    if statement.is_ours or isinstance(statement, CloneTable):
+    if statement.is_ours or isinstance(statement, CloneTable | CreateTable):
         return True
     entry = find(asked.session, statement.table.parts)
     return entry is not None and entry.is_delta

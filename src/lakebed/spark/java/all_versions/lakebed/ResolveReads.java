@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
@@ -100,13 +100,22 @@ public class ResolveReads extends Rule {
       }
       return changed(plan, OUTPUT, Internals.seq(columns));
     }
+    // A second projection would hide `_metadata` too.
+    boolean isProject = plan instanceof Project;
     for (int i = 0; i < output.length(); i++) {
       AttributeReference wanted = (AttributeReference) output.apply(i);
-      Attribute has = (Attribute) plan.output().apply(i);
+      Expression has = isProject
+          ? (Expression) ((Project) plan).projectList().apply(i)
+          : (Expression) plan.output().apply(i);
       columns.add(new Alias(
-          has, wanted.name(), wanted.exprId(), wanted.qualifier(), Option.empty(), empty()));
+          has instanceof Alias ? ((Alias) has).child() : has,
+          wanted.name(),
+          wanted.exprId(),
+          wanted.qualifier(),
+          has instanceof Alias ? ((Alias) has).explicitMetadata() : Option.empty(),
+          empty()));
     }
-    return new Project(Internals.seq(columns), plan);
+    return new Project(Internals.seq(columns), isProject ? ((Project) plan).child() : plan);
   }
 
   /** With an entry of the catalog in each relation; streams into tables look for it. */
