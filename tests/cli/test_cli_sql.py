@@ -37,5 +37,6 @@ def test_a_script_prints_results_and_stops_at_the_first_error(java: None, tmp_pa
     )
     assert done.stdout == 'id,name\n1,"one; ""two"""\n2,\n'
     assert done.returncode == 1
-    assert done.stderr.startswith("[SQL] the table has no column nmae")
+    assert done.stderr.startswith("[UNRESOLVED_COLUMN.WITH_SUGGESTION]")
+    assert "nmae" in done.stderr
     assert "did you mean name?" in done.stderr
