@@ -39,4 +39,4 @@ def test_a_script_prints_results_and_stops_at_the_first_error(java: None, tmp_pa
     assert done.returncode == 1
     assert done.stderr.startswith("[UNRESOLVED_COLUMN.WITH_SUGGESTION]")
     assert "nmae" in done.stderr
-    assert "did you mean name?" in done.stderr
+    assert "Did you mean one of the following? [`id`, `name`]" in done.stderr
