@@ -16,6 +16,7 @@ from lakebed import DeltaTable
 from lakebed.errors import (
     InvalidArgumentError,
     SchemaMismatchError,
+    TableExistsError,
 )
 
 
@@ -81,6 +82,9 @@ def test_save_as_table_leaves_others_to_spark(sql: SparkSession) -> None:
     one(sql, 1).write.format("parquet").saveAsTable("of_spark")
     with pytest.raises(AnalysisException, match="of_spark"):
         one(sql, 1).write.format("delta").mode("append").saveAsTable("of_spark")
+    with pytest.raises(TableExistsError, match="not a Delta table"):
+        one(sql, 1).write.format("delta").mode("overwrite").saveAsTable("of_spark")
+    one(sql, 1).write.format("parquet").mode("overwrite").saveAsTable("of_spark")
     one(sql, 2).write.mode("append").insertInto("of_spark")
     assert len(rows(sql, "of_spark")) == 2
     sql.sql("DROP TABLE of_spark")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import orjson
 from pyspark.sql import DataFrame
 
@@ -13,7 +15,7 @@ from lakebed.sessions.native.writes import write_request
 from lakebed.sessions.save import save
 from lakebed.spark.location import open_location
 from lakebed.spark.planes import plane_for
-from lakebed.spec.actions import Add, Remove
+from lakebed.spec.actions import Add, Metadata, Remove
 
 
 def latest_offset(asked: Question) -> str | None:
@@ -33,7 +35,17 @@ def batch(asked: Question) -> DataFrame:
     start = asked.request["start"]
     if start is None:
         return plane.scan(snapshot, {})
-    return plane.scan(snapshot, {}, only=_appended(log, snapshot, _version(start)))
+    appended = _appended(log, snapshot, _version(start))
+    paths = [path for each in appended.values() for path in each]
+    if set(paths) <= set(snapshot.files(["path"]).column("path").to_pylist()):
+        return plane.scan(snapshot, {}, only=paths)
+    # OPTIMIZE has replaced some of them meanwhile: the versions that added them still have them.
+    frames = [
+        plane.scan(log.at_version(version), {}, only=each)
+        for version, each in appended.items()
+        if each
+    ]
+    return reduce(DataFrame.unionAll, frames)
 
 
 def add_batch(asked: Question) -> None:
@@ -51,10 +63,18 @@ def _version(offset: str) -> int:
     return int(orjson.loads(offset)["version"])
 
 
-def _appended(log: TableLog, snapshot: Snapshot, start: int) -> list[str]:
-    paths: list[str] = []
+def _appended(log: TableLog, snapshot: Snapshot, start: int) -> dict[int, list[str]]:
+    """The paths of new files by the versions that added them."""
+    known = log.at_version(start).metadata.schema_string
+    found: dict[int, list[str]] = {}
     for version in range(start + 1, snapshot.version + 1):
+        found[version] = []
         for action in log.commit_actions(version):
+            if isinstance(action, Metadata) and action.schema_string != known:
+                raise UnsupportedFeatureError(
+                    f"version {version} of {snapshot.store.url} changes the columns of the table",
+                    hint="start the stream again from a new checkpoint",
+                )
             if isinstance(action, Remove) and action.data_change:
                 raise UnsupportedFeatureError(
                     f"version {version} of {snapshot.store.url} removes rows, and a stream takes "
@@ -62,5 +82,5 @@ def _appended(log: TableLog, snapshot: Snapshot, start: int) -> list[str]:
                     hint="start the stream again from a new checkpoint",
                 )
             if isinstance(action, Add) and action.data_change:
-                paths.append(action.path)
-    return paths
+                found[version].append(action.path)
+    return found

@@ -27,6 +27,7 @@ import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
@@ -155,7 +156,16 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
 
   /** Targets of INSERT, UPDATE, DELETE and MERGE. */
   public Table loadTable(Identifier ident, Set privileges) throws NoSuchTableException {
-    return load(ident, new HashMap(), TARGET);
+    Table found = load(ident, new HashMap(), TARGET);
+    boolean overwrites = privileges.contains(TableWritePrivilege.DELETE) && isSaveAsTable();
+    if (found instanceof V1Table && overwrites) {
+      // Spark would drop it first, and write then.
+      throw new LakebedException(
+          "[TABLE_EXISTS] " + ident + " is not a Delta table; drop it first, or choose another name",
+          "TABLE_EXISTS",
+          null);
+    }
+    return found;
   }
 
   public Table loadTable(Identifier ident, String version) throws NoSuchTableException {

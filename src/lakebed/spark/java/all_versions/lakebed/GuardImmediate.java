@@ -25,11 +25,23 @@ public class GuardImmediate extends Rule {
     return plan;
   }
 
+  /** A statement that failed before its text was parsed must not be held against the next one. */
+  private static boolean isOfImmediate() {
+    StackTraceElement[] trace = Thread.currentThread().getStackTrace();
+    for (int i = 0; i < trace.length; i++) {
+      if (trace[i].getClassName().contains("ExecuteImmediate")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** The plan that was parsed, unless it has to be a query and is none. */
   static LogicalPlan checked(LogicalPlan plan, String text) {
     boolean isInto = Boolean.TRUE.equals(IS_INTO.get());
     IS_INTO.remove();
-    if (isInto && (plan instanceof Command || plan instanceof InsertIntoStatement)) {
+    boolean isCommand = plan instanceof Command || plan instanceof InsertIntoStatement;
+    if (isInto && isCommand && isOfImmediate()) {
       Internals.raise(QueryCompilationErrors.invalidStatementForExecuteInto(text));
     }
     return plan;
