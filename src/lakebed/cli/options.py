@@ -33,7 +33,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`host` is loopback unless the user says otherwise: Spark Connect asks nobody who they are."""
+    """`host` is loopback unless the user says otherwise: Spark Connect does not authenticate."""
 
     host: str = "127.0.0.1"
     port: int = 15002

@@ -215,7 +215,7 @@ def _prune(folder: str) -> None:
             inside = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
         for each in inside:
             _prune(each)
-        # The system refuses it if somebody has just put a file there.
+        # rmdir fails if another process has just written a file there.
         os.rmdir(folder)
 
 

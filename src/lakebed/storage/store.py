@@ -89,7 +89,7 @@ class Store(ABC):
         """Remove the folders, on a disk, that hold nothing or only such folders.
 
         `matches` says which folders of the root to look into, by their names. A folder that cannot
-        be removed stays: it is no object, and harms nobody.
+        be removed stays: it is not an object, and harmless.
         """
 
     def prune_root(self) -> None:  # noqa: B027

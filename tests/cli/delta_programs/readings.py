@@ -63,7 +63,7 @@ log = folder / "readings" / "_delta_log"
 print("checkpoints", [each.name for each in log.glob("*.checkpoint.parquet")])
 print("hint", (log / "_last_checkpoint").exists())
 
-# Files for other engines, and files that nobody needs
+# Files for other engines, and unused files
 table.generate("symlink_format_manifest")
 print("manifest", (folder / "readings" / "_symlink_format_manifest" / "manifest").exists())
 spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
@@ -111,7 +111,7 @@ except AnalysisException:
 
 # Two writers
 try:
-    raise ConcurrentAppendException("somebody was first")
+    raise ConcurrentAppendException("another commit came first")
 except DeltaConcurrentModificationException as error:
     print("conflict", type(error).__name__)
 

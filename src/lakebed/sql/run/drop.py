@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.alter.clustering_columns import clustering_columns
 from lakebed.commands.dropped_tables import drop_table, undrop_table
@@ -121,24 +121,28 @@ def run_rename(context: SqlContext, statement: RenameTable) -> DataFrame | None:
 
 
 def run_set_location(context: SqlContext, statement: SetLocation) -> DataFrame | None:
-    """The name leads to another table, which has the same columns."""
-    session = context.session
-    entry = find(session, statement.table.parts)
+    entry = find(context.session, statement.table.parts)
     if entry is None or not entry.is_delta:
         return None
+    set_location(context.session, entry, statement.location)
+    return context.empty()
+
+
+def set_location(session: SparkSession, entry: TableEntry, location: str) -> None:
+    """The name leads to another table, which has the same columns."""
     if entry.is_path or entry.is_managed:
         what = "is a path" if entry.is_path else "is a managed table, whose files are its own"
         raise InvalidArgumentError(
             f"{entry.name} {what}: its location cannot change",
             hint="CREATE TABLE ... LOCATION gives a name to a table that is there",
         )
-    store, root = open_location(session, statement.location, {})
+    store, root = open_location(session, location, {})
     new = TableLog(store).snapshot()
     store, _ = open_location(session, entry.location or "", {})
     if strip(new.schema) != strip(TableLog(store).snapshot().schema):
         raise SchemaMismatchError(
-            f"the table at {statement.location} has other columns than {entry.name}",
-            hint="drop the name, and create it anew with this location",
+            f"the table at {location} has other columns than {entry.name}",
+            hint="drop the name, and create it again with this location",
         )
     schema = schema_to_json(strip(new.schema))
     partitions = new.metadata.partition_columns
@@ -147,7 +151,6 @@ def run_set_location(context: SqlContext, statement: SetLocation) -> DataFrame |
         session,
         NewEntry(database, name, root, False, schema, partitions, entry.comment, entry.owner),
     )
-    return context.empty()
 
 
 def run_truncate(context: SqlContext, statement: TruncateTable) -> DataFrame | None:
