@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO
 
@@ -46,6 +47,23 @@ SUITES = (
 )
 
 
+_AT_ONCE = 2
+"""Suites that run at the same time. Each has a Spark of its own, of about two processors' work."""
+
+_CONTRACT = (
+    "tests/spark/test_plane_contract.py",
+    "tests/spark/test_native_source.py",
+    "tests/spark/test_spark_internals.py",
+    "tests/spark/test_jvm_rules.py",
+)
+
+
+def contract(environment: Environment) -> Check:
+    """What must hold on every Spark: the contract of the planes, and one test for each API."""
+    cache = f"cache_dir=.pytest_cache/spark-{environment.spark}"
+    return Check(f"Spark {environment.spark}", ("-m", "pytest", "-o", cache, *_CONTRACT))
+
+
 def pytest(arguments: list[str]) -> Check:
     return Check("tests", ("-m", "pytest", *arguments))
 
@@ -55,16 +73,22 @@ def run_checks(environment: Environment, checks: tuple[Check, ...]) -> list[Outc
     return [_run(environment, check) for check in checks]
 
 
-def run_suites(environment: Environment) -> list[Outcome]:
-    """Runs both halves of the tests at once: shows the first as it goes, the second at its end."""
-    first, second = SUITES
-    with tempfile.TemporaryFile() as output, ThreadPoolExecutor() as pool:
-        beside = pool.submit(_run, environment, second, output)
-        outcomes = [_run(environment, first), beside.result()]
-        output.seek(0)
-        print(f"==> {second.name}", file=sys.stderr, flush=True)
-        sys.stdout.flush()
-        shutil.copyfileobj(output, sys.stdout.buffer)
+def run_suites(suites: list[tuple[Environment, Check]]) -> list[Outcome]:
+    """Runs two of them at once: shows the first as it goes, the others at their end."""
+    (environment, first), *others = suites
+    with ExitStack() as stack:
+        outputs = [stack.enter_context(tempfile.TemporaryFile()) for _ in others]
+        pool = stack.enter_context(ThreadPoolExecutor(_AT_ONCE))
+        running = [pool.submit(_run, environment, first)]
+        running += [
+            pool.submit(_run, *each, output) for each, output in zip(others, outputs, strict=True)
+        ]
+        outcomes = [each.result() for each in running]
+        for (_, check), output in zip(others, outputs, strict=True):
+            output.seek(0)
+            print(f"==> {check.name}", file=sys.stderr, flush=True)
+            sys.stdout.flush()
+            shutil.copyfileobj(output, sys.stdout.buffer)
     return outcomes
 
 

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from checks import PEERS, STATIC, pytest, report, run_checks, run_suites
+from checks import PEERS, STATIC, SUITES, Check, contract, pytest, report, run_checks, run_suites
 from environment import DEMO, DEV, Environment
 from peer_process import SPARK as SPARK_OF_PEERS
 from requirements import RequirementError, require_java, require_venv
 
 ROOT = Path(__file__).resolve().parent.parent
 SPARKS = ("4.0", "4.1", "4.2", "4.3")
+"""The newest is the one in `.venv`."""
+ALL = "all"
 
 LISTING = """\
 Lakebed: Delta Lake for PySpark, written in Python.
@@ -23,6 +25,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test              set up .venv and run every check and test
   ./run test PATH...      only pytest, with these arguments
   ./run test --spark 4.1  the tests of Spark, or others, on another Spark: 4.0, 4.1, 4.2, 4.3
+  ./run test --spark all  every check and test, and on the older Sparks what must hold on each
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
   ./run check             only the static checks: format, lint, types, layers
   ./run tidy              repair formatting and what else ruff can repair
@@ -54,15 +57,29 @@ def test(arguments: list[str]) -> int:
     if arguments and arguments[0] == "--peers":
         return _test_peers(arguments[1:])
     spark, rest = _choice_of_spark(arguments)
-    if spark is not None:
+    if spark == ALL and rest:
+        _require_java()
+        suites = [(_environment(DEV, each), _named(each, rest)) for each in SPARKS]
+        return report(run_suites(suites))
+    if spark not in (None, ALL):
         _require_java()
         suite = pytest(rest or ["tests/spark", "tests/changes", "tests/sql"])
         return report(run_checks(_environment(DEV, spark), (suite,)))
     if rest:
         return report(run_checks(_environment(DEV), (pytest(rest),)))
     _require_java()
+    return _test_everything(older=spark == ALL or os.environ.get("CI") == "true")
+
+
+def _test_everything(*, older: bool) -> int:
+    """With `older` also what must hold on every Spark, on all but the newest."""
     environment = _environment(DEV)
-    return report([*run_checks(environment, STATIC), *run_suites(environment)])
+    suites = [(environment, each) for each in SUITES]
+    outcomes = run_checks(environment, STATIC)
+    if older:
+        others = [_environment(DEV, each) for each in SPARKS[:-1]]
+        suites += [(each, contract(each)) for each in others]
+    return report([*outcomes, *run_suites(suites)])
 
 
 def check(_: list[str]) -> int:
@@ -117,12 +134,17 @@ def _choice_of_spark(arguments: list[str]) -> tuple[str | None, list[str]]:
     rest = arguments[1:]
     if not equals:
         version, rest = (rest[0], rest[1:]) if rest else ("", [])
-    if version not in SPARKS:
+    if version not in (*SPARKS, ALL):
         raise RequirementError(
             f"Lakebed is not tested on Spark {version or '(no version given)'}.\n"
-            f"usage: ./run test --spark {{{','.join(SPARKS)}}} [PYTEST ARGUMENTS]"
+            f"usage: ./run test --spark {{{','.join((*SPARKS, ALL))}}} [PYTEST ARGUMENTS]"
         )
     return version, rest
+
+
+def _named(spark: str, arguments: list[str]) -> Check:
+    cache = f"cache_dir=.pytest_cache/spark-{spark}"
+    return Check(f"Spark {spark}", ("-m", "pytest", "-o", cache, *arguments))
 
 
 def _test_peers(arguments: list[str]) -> int:
@@ -141,7 +163,7 @@ def _require_java(otherwise: str = "") -> None:
 
 
 def _environment(extra: str, spark: str | None = None) -> Environment:
-    environment = Environment(ROOT, spark)
+    environment = Environment(ROOT, None if spark == SPARKS[-1] else spark)
     environment.ensure(extra)
     return environment
 

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
 import checks  # noqa: E402
+from environment import Environment  # noqa: E402
 
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -252,7 +253,7 @@ def test_a_spark_that_is_not_supported_is_refused_with_those_that_are(
 ) -> None:
     done = ready_machine.run("test", "--spark", version)
     assert done.returncode == 1
-    assert "--spark {4.0,4.1,4.2,4.3}" in done.stderr
+    assert "--spark {4.0,4.1,4.2,4.3,all}" in done.stderr
     assert not list(ready_machine.root.glob(".venv*"))
 
 
@@ -270,7 +271,44 @@ def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
     assert f"pytest {suites} Spark 4.1.2 workers {python}" in runs[0].stdout
     assert "pytest ['tests/a b', '-k', 'c'] Spark 4.1.2" in runs[1].stdout
     assert ready_machine.installs == 1
-    assert not (ready_machine.root / ".venv").exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--spark", "all")], ids=["CI", "by hand"])
+def test_every_older_spark_must_pass_its_contract_where_changes_land(
+    used_machine: Machine, arguments: tuple[str, ...]
+) -> None:
+    (used_machine.root / ".venv" / "bin" / "lint-imports").write_text("print('lint-imports')")
+    used_machine.stamp.write_text(used_machine.stamp.read_text().replace('"demo"', '"dev"'))
+    used_machine.offer("pyspark", "4.0.9", "4.1.2", "4.2.1")
+    used_machine.environ["FAILS"] = ".pytest_cache/spark-4.1"
+    if not arguments:
+        used_machine.environ["CI"] = "true"
+    done = used_machine.run("test", *arguments)
+    assert done.returncode == 1, done.stderr
+    assert re.findall(r"^FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == ["Spark 4.1"]
+    assert re.findall(r"^    ok  (Spark .+?) {2,}", done.stdout, re.MULTILINE) == [
+        "Spark 4.0",
+        "Spark 4.2",
+    ]
+    for version in ("4.0.9", "4.1.2", "4.2.1"):
+        assert re.search(rf"test_plane_contract.py.* Spark {version} ", done.stdout)
+
+
+def test_the_files_of_the_contract_are_there() -> None:
+    named = [
+        each for each in checks.contract(Environment(ROOT, "4.0")).arguments if "/test_" in each
+    ]
+    assert named
+    assert all((ROOT / each).is_file() for each in named)
+
+
+def test_named_tests_run_on_every_spark(used_machine: Machine) -> None:
+    used_machine.stamp.write_text(used_machine.stamp.read_text().replace('"demo"', '"dev"'))
+    used_machine.offer("pyspark", "4.0.9", "4.1.2", "4.2.1")
+    done = used_machine.run("test", "--spark", "all", "tests/a")
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"'tests/a'\] Spark (\S+)", done.stdout)
+    assert found == ["4.0.9", "4.1.2", "4.2.1", "none"]
 
 
 def test_the_peers_are_tested_on_the_spark_that_delta_spark_is_for(
