@@ -87,6 +87,9 @@ class _Delete:
     def _rows(self, adds: Sequence[Add]) -> dict[str, int]:
         scan = RowScan(self._snapshot, self._target.plane, adds)
         matching = self._matching(scan)
+        if not adds:
+            # The statistics rule out every file, and Spark has checked the condition.
+            return {"numDeletedRows": 0}
         positions = RowPositions(scan, self._target.most(IN_SCAN_ORDER)).find(matching)
         if not positions.rows:
             return {"numDeletedRows": 0}

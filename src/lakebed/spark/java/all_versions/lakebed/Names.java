@@ -71,7 +71,7 @@ class Names extends AbstractPartialFunction {
   }
 
   Column column(Expression expression) {
-    return ExpressionUtils.column((Expression) expression.transformUp(this));
+    return ExpressionUtils.column((Expression) Inlined.of(expression).transformUp(this));
   }
 
   public boolean isDefinedAt(Object found) {
@@ -88,7 +88,8 @@ class Names extends AbstractPartialFunction {
         return found;
       }
       SubqueryExpression query = (SubqueryExpression) found;
-      return query.withNewPlan((LogicalPlan) query.plan().transformAllExpressions(this));
+      return query.withNewPlan(
+          (LogicalPlan) Inlined.of((LogicalPlan) query.plan()).transformAllExpressions(this));
     }
     if (target == null) {
       return otherwise.apply(found);
