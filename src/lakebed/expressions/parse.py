@@ -7,9 +7,11 @@ predicate decides which rows are deleted. Precedence, literals and implicit cast
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from lakebed.errors import EvaluationError, PredicateError, SchemaError
+from lakebed.errors import EvaluationError, InvalidArgumentError, PredicateError, SchemaError
 from lakebed.expressions.calls import Call, concat, negation, resolve
 from lakebed.expressions.coercion import (
     Term,
@@ -36,6 +38,7 @@ from lakebed.expressions.tree import (
     Literal,
     Not,
     Or,
+    literal,
 )
 from lakebed.spec.schema import (
     BINARY,
@@ -51,9 +54,12 @@ from lakebed.spec.schema import (
 from lakebed.spec.type_text import parse_type_text
 
 
-def parse_predicate(sql: str, schema: StructType) -> Expression:
-    """A condition on the rows of a table, such as the text after WHERE."""
-    return to_condition(_parse(sql, schema)).expression
+def parse_predicate(sql: str, schema: StructType, values: Sequence[Any] = ()) -> Expression:
+    """A condition on the rows of a table, such as the text after WHERE.
+
+    `values` are those of its parameters, in the order of their markers.
+    """
+    return to_condition(_parse(sql, schema, values)).expression
 
 
 def parse_expression(sql: str, schema: StructType) -> Expression:
@@ -61,8 +67,8 @@ def parse_expression(sql: str, schema: StructType) -> Expression:
     return _parse(sql, schema).expression
 
 
-def _parse(sql: str, schema: StructType) -> Term:
-    parser = _Parser(sql, schema)
+def _parse(sql: str, schema: StructType, values: Sequence[Any] = ()) -> Term:
+    parser = _Parser(sql, schema, values)
     term = parser.expression(_OR)
     parser.finish()
     return term
@@ -105,12 +111,13 @@ _MAX_DEPTH = 100
 class _Parser:
     """Precedence climbing. Each method stands before its first token and leaves after its last."""
 
-    def __init__(self, sql: str, schema: StructType) -> None:
+    def __init__(self, sql: str, schema: StructType, values: Sequence[Any] = ()) -> None:
         if not isinstance(sql, str):
             raise PredicateError(f"a predicate is SQL text, not {type(sql).__name__}")
         self.sql = sql
         self.schema = schema
         self.tokens = tokenize(sql)
+        self.values = list(values)
         self.index = 0
         self.depth = 0
 
@@ -289,6 +296,8 @@ class _Parser:
             return self.constant(token, value, BINARY)
         if token.is_symbol("("):
             return self.parenthesized()
+        if token.is_symbol("?", ":") and self.values:
+            return self.parameter()
         if token.kind is Kind.QUOTED:
             return self.column()
         if token.kind is Kind.WORD:
@@ -306,6 +315,18 @@ class _Parser:
             hint = "Write a quote inside a string as \\', and one string instead of two."
             raise self.at(self.token).error("two strings in a row", hint)
         return self.constant(token, token.text, STRING)
+
+    def parameter(self) -> Term:
+        token = self.advance()
+        if token.is_symbol(":"):
+            self.advance()
+        value = self.values.pop(0)
+        if value is None:
+            return self.constant(token, None, VOID)
+        try:
+            return replace(self.at(token), expression=literal(value))
+        except InvalidArgumentError as error:
+            raise self.at(token).error(error.message) from error
 
     def parenthesized(self) -> Term:
         start = self.advance()

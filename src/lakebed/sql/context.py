@@ -7,20 +7,39 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.spark.arrow_frames import arrow_frame
+from lakebed.spark.functions import functions_of
+from lakebed.sql.markers import Values
+from lakebed.sql.query import query_frame
+from lakebed.sql.statement import Slice
 
 Arguments = Mapping[str, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True)
 class SqlContext:
-    """`sql` is the whole statement, with its parameters filled in already."""
+    """`sql` is the whole statement. Its markers of parameters have values in `values`."""
 
     session: SparkSession
     sql: str
     args: Arguments = field(default_factory=dict)
+    values: Values | None = None
+
+    def column(self, text: str, *parts: Slice) -> Column:
+        """An expression, made of parts of the statement."""
+        found = None if self.values is None else self.values.column(text, parts)
+        return functions_of(self.session).expr(text) if found is None else found
+
+    def query(self, text: str, *parts: Slice) -> DataFrame:
+        """The rows of a query, made of parts of the statement."""
+        found = None if self.values is None else self.values.query(text, parts)
+        return query_frame(self.session, text) if found is None else found
+
+    def values_in(self, *parts: Slice) -> list[Any]:
+        """The values for the markers in parts of the statement."""
+        return [] if self.values is None else self.values.plain_in(parts)
 
     def frame(self, rows: pa.Table) -> DataFrame:
         """What a statement returns, as a DataFrame."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
 
-from lakebed.errors import PredicateError, SqlError
+from lakebed.errors import InvalidArgumentError, PredicateError, SqlError
 from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.spark.names import split_name
+from lakebed.sql.markers import is_named_marker
 from lakebed.sql.statement import AsOf, Slice, TableRef
 
 _OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 class Cursor:
-    """Words are compared without regard to case. What is accepted is passed."""
+    """Words are compared without regard to case. What is accepted is passed.
 
-    def __init__(self, sql: str) -> None:
+    `values` are those of parameters, by the positions of their markers. Without them it is only
+    to be found out which statement it is: a marker then stands for itself, or for 0.
+    """
+
+    def __init__(self, sql: str, values: Mapping[int, Any] | None = None) -> None:
         self.sql = sql
+        self._values = values
         try:
             self._tokens = tokenize(sql)
         except PredicateError as error:
@@ -117,17 +126,21 @@ class Cursor:
 
     def table(self) -> TableRef:
         position = self.position
+        if self.at("IDENTIFIER") and self.peek().is_symbol("("):
+            return TableRef(self._computed_name(), position)
         return TableRef(self.parts("the name of a table"), position)
 
     def table_or_path(self) -> TableRef:
         """Some statements also take a path in quotes."""
-        if self.token.kind is not Kind.STRING:
+        if self.token.kind is not Kind.STRING and not self.at_marker:
             return self.table()
         position = self.position
         return TableRef(("delta", self.string()), position)
 
     def string(self, what: str = "a string") -> str:
         """Strings that stand side by side are one, as in Spark; a quote may be doubled."""
+        if self.at_marker:
+            return str(self._given(what, str))
         if self.token.kind is not Kind.STRING:
             raise self.error(f"expected {what} in quotes, found {self.token}")
         last = self.next()
@@ -140,11 +153,56 @@ class Cursor:
         return text
 
     def integer(self, what: str = "a whole number") -> int:
+        if self.at_marker:
+            return int(self._given(what, int))
         token = self.token
         if token.kind is not Kind.NUMBER or not _is_whole(token.text):
             raise self.error(f"expected {what}, found {token}")
         self.next()
         return int(token.text)
+
+    def number(self, what: str) -> float:
+        """Of a parameter."""
+        return float(self._given(what, int, float, Decimal))
+
+    @property
+    def at_marker(self) -> bool:
+        """Whether a parameter comes next: `:name`, or a question mark."""
+        return self.at_symbol("?") or is_named_marker(self._tokens, self._at)
+
+    def parameter(self) -> Any:
+        """Passes a marker; its value, or its text if values are not known yet."""
+        first = self.next()
+        last = first if first.is_symbol("?") else self.next()
+        if self._values is None:
+            return self.sql[first.position : last.end]
+        return self._values[first.position]
+
+    def _given(self, what: str, *kinds: type) -> Any:
+        token, value = self.token, self.parameter()
+        if self._values is None:
+            return value if str in kinds else 0
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise self.error(f"expected {what}, but the value of the parameter is {value!r}", token)
+        return value
+
+    def _computed_name(self) -> tuple[str, ...]:
+        """IDENTIFIER of strings and parameters, also of several with || between them."""
+        token = self.next()
+        self.expect_symbol("(")
+        name = self.string("a name")
+        while self.accept_symbol("||"):
+            name += self.string("a name")
+        self.expect_symbol(")")
+        if self._values is None:
+            return (name,)
+        try:
+            parts = split_name(name)
+        except InvalidArgumentError as error:
+            raise self.error(error.message, token) from error
+        if not all(parts):
+            raise self.error(f"{name!r} is not a name", token)
+        return tuple(parts)
 
     def as_of(self) -> AsOf | None:
         """[FOR] [SYSTEM_]VERSION AS OF n, [FOR] [SYSTEM_]TIMESTAMP AS OF expression."""
@@ -215,12 +273,23 @@ class Cursor:
         return SqlError(message, sql=self.sql, position=where.position, hint=hint)
 
     def _version(self) -> int:
+        if self.at_marker:
+            return self._given_version()
         if self.token.kind is not Kind.STRING:
             return self.integer("the number of a version")
         token = self.next()
         if not _is_whole(token.text):
             raise self.error(f"{token.text!r} is not the number of a version", token)
         return int(token.text)
+
+    def _given_version(self) -> int:
+        token, value = self.token, self.parameter()
+        if self._values is None:
+            return 0
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if not is_number and not (isinstance(value, str) and _is_whole(value)):
+            raise self.error(f"{value!r} is not the number of a version", token)
+        return int(value)
 
     def _stops(self, words: list[str]) -> bool:
         if words[0] == ",":

@@ -31,14 +31,6 @@ def bind(text: str, args: Arguments) -> str:
     return _replaced(text, _positional(text, tokens, list(args)))
 
 
-def bind_texts(text: str, names: Sequence[str | None], values: Sequence[str]) -> str:
-    """The same with values that are SQL already, as Spark writes them. Some may have names."""
-    literals = [SqlLiteral(value) for value in values]
-    # Names may come with values for question marks, of variables that are the values.
-    by_name = {name: value for name, value in zip(names, literals, strict=False) if name}
-    return bind(text, by_name if by_name and not has_marks(text) else literals)
-
-
 def has_marks(text: str) -> bool:
     """Whether the text has question marks for values."""
     return any(token.is_symbol("?") for token in _tokens(text))

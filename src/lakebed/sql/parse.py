@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.alter import (
@@ -90,14 +91,14 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
 """By the first word of the statement. The first grammar that knows it has it."""
 
 
-def parse_statement(sql: str) -> Statement | None:
-    """None for queries, and for all that is left to Spark."""
+def parse_statement(sql: str, values: Mapping[int, Any] | None = None) -> Statement | None:
+    """None for queries, and for all that is left to Spark. `values`: see `Cursor`."""
     word = first_word(sql)
     if word == "FROM" and _INSERT.search(sql) is None:
         # Most are queries, which are Spark's.
         return None
     for grammar in GRAMMARS.get(word, ()):
-        found = grammar(Cursor(sql))
+        found = grammar(Cursor(sql, values))
         if found is not None:
             return found
     return None
@@ -116,9 +117,9 @@ those with IF NOT EXISTS, REPLACE ON, REPLACE USING and DEFAULT. Spark 4.0 has n
 """
 
 
-def parse_own(sql: str) -> Statement | None:
+def parse_own(sql: str, values: Mapping[int, Any] | None = None) -> Statement | None:
     """A statement that Spark's parser does not know; None for all others."""
-    found = parse_statement(sql)
+    found = parse_statement(sql, values)
     has_checks = isinstance(found, CreateTable) and bool(found.checks)
     return found if isinstance(found, _OURS) or has_checks else None
 

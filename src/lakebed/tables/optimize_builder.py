@@ -33,9 +33,14 @@ class DeltaOptimizeBuilder:
                 f"{partitionFilter!r} is not a condition",
                 hint="""give a text such as "day = '2026-01-31'" """.strip(),
             )
+        return self._where(partitionFilter, ())
+
+    def _where(self, condition: str, values: Sequence[Any]) -> DeltaOptimizeBuilder:
+        """`values` are those of the parameters in the condition."""
         before = self._request.where
-        both = partitionFilter if before is None else f"({before}) AND ({partitionFilter})"
-        return replace(self, _request=replace(self._request, where=both))
+        both = condition if before is None else f"({before}) AND ({condition})"
+        every = (*self._request.where_values, *values)
+        return replace(self, _request=replace(self._request, where=both, where_values=every))
 
     def executeCompaction(self) -> DataFrame:
         """Puts small files together; on a clustered table clusters what is not clustered yet."""

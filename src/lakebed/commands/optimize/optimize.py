@@ -29,7 +29,7 @@ from lakebed.commands.optimize.progress import Share, progress
 from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest, local_bytes
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
-from lakebed.expressions import Expression, parse_predicate, references
+from lakebed.expressions import Expression, parse_predicate, references, to_sql
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
@@ -122,7 +122,8 @@ class _Optimize:
     def _where(self) -> Expression | None:
         if self._request.where is None:
             return None
-        found = parse_predicate(self._request.where, self._snapshot.schema)
+        request, schema = self._request, self._snapshot.schema
+        found = parse_predicate(self._request.where, schema, request.where_values)
         partitions = {name.lower() for name in self._snapshot.partition_columns}
         others = [path for path in references(found) if path[0].lower() not in partitions]
         if others:
@@ -284,9 +285,15 @@ class _Optimize:
         self._done.num_bins += len(batch)
         self._done.num_batches += 1
 
+    def _shown(self, where: str) -> str:
+        """The condition with the values of its parameters."""
+        if self._predicate is None or not self._request.where_values:
+            return where
+        return to_sql(self._predicate)
+
     def _operation(self) -> Operation:
         request = self._request
-        predicate = [] if request.where is None else [request.where]
+        predicate = [] if request.where is None else [self._shown(request.where)]
         parameters: dict[str, object] = {"predicate": _json(predicate)}
         if request.is_reorg:
             return Operation("REORG", {**parameters, "applyPurge": True}, changes_data=False)

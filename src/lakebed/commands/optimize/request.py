@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lakebed.commands.optimize.bins import Sizes
 from lakebed.errors import InvalidArgumentError
@@ -30,6 +31,8 @@ class OptimizeRequest:
     compaction after a write."""
 
     where: str | None = None
+    where_values: tuple[Any, ...] = ()
+    """Of the parameters in it, in the order of their markers."""
     zorder_by: tuple[Path, ...] = ()
     full: bool = False
     purge: bool = False

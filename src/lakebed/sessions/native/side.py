@@ -48,6 +48,7 @@ ANSWERS: Mapping[str, Answer] = {
     "create_schema": names.create_schema,
     "drop_schema": names.drop_schema,
     "parse": statements.parse,
+    "columns": statements.columns,
     "run": statements.run,
     "show_create": statements.show_create,
     "show_columns": statements.show_columns,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import orjson
 from pyspark.sql import DataFrame
 
@@ -17,7 +14,7 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.grammar.copy_into import CopyStatement
 from lakebed.sql.grammar.create import CloneTable, CreateTable
-from lakebed.sql.parameters import bind_texts
+from lakebed.sql.markers import Values, find_markers
 from lakebed.sql.parse import parse_own
 from lakebed.sql.results import result_schema
 from lakebed.sql.run.drop import create_text
@@ -27,16 +24,21 @@ from lakebed.tables.delta_table import DeltaTable
 
 def parse(asked: Question) -> str:
     """Whether a statement is one of Lakebed's, and the columns of what it gives."""
-    text = _bound(asked)
+    text = str(asked.request["text"])
     statement = parse_own(text)
     if statement is None or not _is_ours(asked, statement):
         return orjson.dumps({"known": False}).decode()
-    schema = result_schema(statement)
-    if isinstance(statement, CopyStatement) and statement.validate is not None:
-        # It loads nothing, and gives rows as they would be loaded.
-        found = execute(SqlContext(asked.session, text), statement)
-        schema = "" if found is None else str(found.schema.json())
-    return orjson.dumps({"known": True, "schema": schema}).decode()
+    # COPY INTO ... VALIDATE gives rows as they would be loaded.
+    previews = isinstance(statement, CopyStatement) and statement.validate is not None
+    schema = None if previews else result_schema(statement)
+    found = [{"name": each.name, "position": each.position} for each in find_markers(text)]
+    return orjson.dumps({"known": True, "schema": schema, "markers": found}).decode()
+
+
+def columns(asked: Question) -> str:
+    """Those of a statement that loads nothing, but gives rows of files."""
+    found = run(asked)
+    return "" if found is None else str(found.schema.json())
 
 
 def _is_ours(asked: Question, statement: Statement) -> bool:
@@ -48,16 +50,11 @@ def _is_ours(asked: Question, statement: Statement) -> bool:
 
 
 def run(asked: Question) -> DataFrame | None:
-    text = _bound(asked)
-    statement = parse_own(text)
-    assert statement is not None
-    return execute(SqlContext(asked.session, text), statement)
-
-
-def _bound(asked: Question) -> str:
-    given: Mapping[str, Sequence[Any]] | None = asked.request["parameters"]
     text = str(asked.request["text"])
-    return text if given is None else bind_texts(text, given["names"], given["values"])
+    values = Values(asked.session, find_markers(text), list(asked.given or ()))
+    statement = parse_own(text, values.plain)
+    assert statement is not None
+    return execute(SqlContext(asked.session, text, values=values), statement)
 
 
 def show_create(asked: Question) -> DataFrame:

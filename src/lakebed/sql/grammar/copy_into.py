@@ -110,7 +110,8 @@ def _clause(cursor: Cursor, word: str) -> tuple[str, object]:
     if word == "COPY_OPTIONS":
         return "copy_options", properties(cursor)
     if word == "VALIDATE":
-        if cursor.accept("ALL") or cursor.token.kind is not Kind.NUMBER:
+        is_counted = cursor.token.kind is Kind.NUMBER or cursor.at_marker
+        if cursor.accept("ALL") or not is_counted:
             return "validate", -1
         count = cursor.integer("a number of rows")
         cursor.expect("ROWS")

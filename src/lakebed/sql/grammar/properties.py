@@ -43,12 +43,19 @@ def property_value(cursor: Cursor) -> str:
     token = cursor.token
     if token.kind is Kind.STRING:
         return cursor.string()
+    if cursor.at_marker:
+        return _text_of(cursor.parameter())
     sign = "-" if cursor.accept_symbol("-") else ""
     if cursor.token.kind is Kind.NUMBER:
         return sign + cursor.next().text
     if not sign and token.is_word("TRUE", "FALSE"):
         return cursor.next().text.lower()
     raise _no_value(cursor)
+
+
+def _text_of(value: object) -> str:
+    """The value of a parameter as it would be written."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _no_value(cursor: Cursor) -> SqlError:

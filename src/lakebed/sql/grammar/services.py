@@ -120,6 +120,8 @@ _HOURS = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,12})?")
 
 
 def _number(cursor: Cursor) -> float:
+    if cursor.at_marker:
+        return cursor.number("a number of hours")
     token = cursor.token
     if token.kind is not Kind.NUMBER or _HOURS.fullmatch(token.text) is None:
         raise cursor.error(f"expected a number of hours, found {token}")
@@ -165,7 +167,8 @@ def parse_reorg(cursor: Cursor) -> Statement:
 
 def parse_generate(cursor: Cursor) -> Statement:
     cursor.expect("GENERATE")
-    mode = cursor.string() if cursor.token.kind is Kind.STRING else cursor.identifier("a mode")
+    is_string = cursor.token.kind is Kind.STRING or cursor.at_marker
+    mode = cursor.string() if is_string else cursor.identifier("a mode")
     cursor.expect("FOR", "TABLE")
     table = cursor.table()
     cursor.expect_end()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.copy_into import FORMATS, CopyRequest, copy_files, preview
 from lakebed.commands.row_target import RowTarget
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.assigning import copied_by_name, copied_by_position
-from lakebed.spark.functions import functions_of
 from lakebed.spark.planes import plane_for
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.copy_into import CopyStatement
 from lakebed.sql.names_in import check_once, nearest, top_column
+from lakebed.sql.statement import Slice
 from lakebed.sql.tables import open_table
 from lakebed.tables.delta_service_methods import copied_frame
 
@@ -54,11 +54,10 @@ class _Arrange:
 
     def __call__(self, frame: DataFrame, snapshot: Snapshot) -> DataFrame:
         statement, schema = self._statement, snapshot.schema
-        f = functions_of(frame)
         if statement.where is not None:
-            frame = frame.where(f.expr(statement.where.text))
+            frame = frame.where(self._column(statement.where))
         if statement.select is not None:
-            frame = frame.select(*[f.expr(each.text) for each in statement.select])
+            frame = frame.select(*map(self._column, statement.select))
         if not statement.by_position:
             return copied_by_name(frame, schema)
         refs = statement.columns
@@ -75,6 +74,9 @@ class _Arrange:
                 hint="list the columns that the files have, as in COPY INTO t (a, b)",
             )
         return copied_by_position(frame, targets)
+
+    def _column(self, part: Slice) -> Column:
+        return self._context.column(part.text, part)
 
 
 def _check(context: SqlContext, statement: CopyStatement) -> None:

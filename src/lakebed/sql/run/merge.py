@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, SqlError
 from lakebed.sql.column_errors import pointing_at
@@ -12,7 +12,6 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.merge import MergeStatement, When
 from lakebed.sql.names_in import Qualifier, renamed
-from lakebed.sql.query import query_frame
 from lakebed.sql.run.row_changes import assigned_columns, default_text
 from lakebed.sql.statement import Slice
 from lakebed.sql.tables import OpenTable, open_table
@@ -49,7 +48,7 @@ class _Merge:
         source = self._source()
         if statement.source_alias is not None:
             source = source.alias(statement.source_alias)
-        condition = self._text(statement.condition)
+        condition = self._column(statement.condition)
         builder = self._found.delta(self._target).merge(source, condition)
         if statement.evolves:
             builder = builder.withSchemaEvolution()
@@ -65,10 +64,12 @@ class _Merge:
         statement = self._statement
         ctes = "" if statement.ctes is None else f"{statement.ctes} "
         names = "" if statement.source_columns is None else f" AS s{statement.source_columns}"
-        return query_frame(self._context.session, f"{ctes}SELECT * FROM {statement.source}{names}")
+        text = f"{ctes}SELECT * FROM {statement.source}{names}"
+        parts = [each for each in (statement.ctes, statement.source) if each is not None]
+        return self._context.query(text, *parts)
 
     def _with(self, builder: DeltaMergeBuilder, when: When) -> DeltaMergeBuilder:
-        condition = None if when.condition is None else self._text(when.condition)
+        condition = None if when.condition is None else self._column(when.condition)
         if when.action == "update_all":
             return builder.whenMatchedUpdateAll(condition)
         if when.action == "insert_all":
@@ -83,16 +84,19 @@ class _Merge:
             return builder.whenNotMatchedBySourceDelete(condition)
         return builder.whenNotMatchedBySourceUpdate(condition, self._values(when))
 
-    def _values(self, when: When) -> dict[str, str]:
+    def _values(self, when: When) -> dict[str, str | Column]:
         schema = self._found.snapshot.schema
         columns = assigned_columns(self._context, when.assigned, schema, self._names)
-        values: dict[str, str] = {}
+        values: dict[str, str | Column] = {}
         for name, each in zip(columns, when.assigned, strict=True):
             if each.value is not None:
-                values[name] = self._text(each.value)
+                values[name] = self._column(each.value)
             elif when.action == "update":
                 values[name] = default_text(schema, name)
         return values
+
+    def _column(self, part: Slice) -> Column:
+        return self._context.column(self._text(part), part)
 
     def _text(self, text: Slice) -> str:
         given = renamed(text, self._names, self._target)

@@ -23,7 +23,6 @@ from lakebed.sql.grammar.services import (
     VacuumStatement,
 )
 from lakebed.sql.names_in import column_path, renamed
-from lakebed.sql.query import query_frame
 from lakebed.sql.statement import Slice, Statement
 from lakebed.sql.tables import OpenTable, open_table
 from lakebed.tables.delta_table import DeltaTable
@@ -36,7 +35,8 @@ def run_optimize(context: SqlContext, statement: OptimizeStatement) -> DataFrame
     found = _opened(context, statement)
     builder = found.delta().optimize()
     if statement.where is not None:
-        builder = builder.where(renamed(statement.where, found.names, None))
+        values = context.values_in(statement.where)
+        builder = builder._where(renamed(statement.where, found.names, None), values)
     with pointing_at(context, [statement.where]):
         if statement.full:
             return builder.executeFull()
@@ -52,7 +52,7 @@ def run_vacuum(context: SqlContext, statement: VacuumStatement) -> DataFrame | N
     found = _opened(context, statement)
     inventory = None
     if statement.inventory is not None:
-        inventory = query_frame(context.session, f"SELECT * FROM {statement.inventory}")
+        inventory = context.query(f"SELECT * FROM {statement.inventory}", statement.inventory)
     frame = found.delta().vacuum(
         statement.retain_hours,
         dryRun=statement.dry_run,
@@ -76,7 +76,8 @@ def run_reorg(context: SqlContext, statement: ReorgStatement) -> DataFrame | Non
     found = _opened(context, statement)
     builder = found.delta().optimize()
     if statement.where is not None:
-        builder = builder.where(renamed(statement.where, found.names, None))
+        values = context.values_in(statement.where)
+        builder = builder._where(renamed(statement.where, found.names, None), values)
     if statement.iceberg is not None:
         return builder.executeUpgradeUniform(statement.iceberg)
     with pointing_at(context, [statement.where]):
@@ -118,7 +119,7 @@ def time_text(context: SqlContext, expression: Slice) -> str:
     """The time that an expression gives, as a text in the time zone of the session."""
     query = f"SELECT CAST(TRY_CAST(({expression}) AS TIMESTAMP) AS STRING)"
     with pointing_at(context, [expression]):
-        row = context.session.sql(query).head()
+        row = context.query(query, expression).head()
     if row is None or row[0] is None:
         raise SqlError(
             "this is not a time",

@@ -24,19 +24,30 @@ public class DeltaCommand extends LogicalPlan implements LeafRunnableCommand {
   private final String what;
   private final java.util.Map request;
   private final Object given;
+  private final Seq arguments;
   private final Seq output;
   private Seq patterns;
   private Map metrics;
 
   /** All that it has is a parameter: Spark copies nodes by their elements. */
   public DeltaCommand(
-      SparkSession session, String what, java.util.Map request, Object given, Seq output) {
+      SparkSession session,
+      String what,
+      java.util.Map request,
+      Object given,
+      Seq arguments,
+      Seq output) {
     this.session = session;
     this.what = what;
     this.request = request;
     this.given = given;
+    this.arguments = arguments;
     this.output = output;
     Command.$init$(this);
+  }
+
+  DeltaCommand(SparkSession session, String what, java.util.Map request, Object given, Seq output) {
+    this(session, what, request, given, Internals.seq(new ArrayList()), output);
   }
 
   /** With the columns of the rows that it gives. */
@@ -56,6 +67,11 @@ public class DeltaCommand extends LogicalPlan implements LeafRunnableCommand {
     return new DeltaCommand(session, what, request, given, Internals.seq(columns));
   }
 
+  /** With the values of parameters, which Spark analyzes with the command, and 4.0 binds. */
+  DeltaCommand withArguments(Seq values) {
+    return new DeltaCommand(session, what, request, given, values, output);
+  }
+
   java.util.Map request() {
     return request;
   }
@@ -65,7 +81,8 @@ public class DeltaCommand extends LogicalPlan implements LeafRunnableCommand {
   }
 
   public Seq run(org.apache.spark.sql.SparkSession by) {
-    Dataset rows = (Dataset) Bridge.ask(what, request, session, given);
+    Object all = arguments.isEmpty() ? given : Internals.list(arguments);
+    Dataset rows = (Dataset) Bridge.ask(what, request, session, all);
     List found = new ArrayList();
     if (rows != null && !output.isEmpty()) {
       found.addAll(Arrays.asList((Object[]) rows.collect()));
@@ -107,11 +124,11 @@ public class DeltaCommand extends LogicalPlan implements LeafRunnableCommand {
   }
 
   public int productArity() {
-    return 5;
+    return 6;
   }
 
   public Object productElement(int place) {
-    return new Object[] {session, what, request, given, output}[place];
+    return new Object[] {session, what, request, given, arguments, output}[place];
   }
 
   public String nodeName() {

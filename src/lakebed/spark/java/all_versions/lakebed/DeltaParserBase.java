@@ -1,5 +1,7 @@
 package lakebed;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
@@ -27,6 +29,8 @@ abstract class DeltaParserBase extends SparkSqlParser {
           + "|DESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)\\b).*",
       Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
+  private static final List NO_VALUES = new ArrayList();
+
   protected final SparkSession session;
   protected final ParserInterface spark;
 
@@ -40,16 +44,16 @@ abstract class DeltaParserBase extends SparkSqlParser {
   }
 
   private LogicalPlan parsed(String text) {
-    LogicalPlan own = OURS.matcher(text).matches() ? statement(text, null) : null;
+    LogicalPlan own = OURS.matcher(text).matches() ? statement(text, NO_VALUES, NO_VALUES) : null;
     if (own != null) {
       return own;
     }
     try {
       LogicalPlan plan = Creates.withProvider(spark.parsePlan(text));
-      own = Inserts.isUnknown(plan) ? statement(text, null) : null;
+      own = Inserts.isUnknown(plan) ? statement(text, NO_VALUES, NO_VALUES) : null;
       return own == null ? plan : own;
     } catch (ParseException error) {
-      own = statement(text, null);
+      own = statement(text, NO_VALUES, NO_VALUES);
       if (own == null) {
         Internals.raise(error);
       }
@@ -61,25 +65,35 @@ abstract class DeltaParserBase extends SparkSqlParser {
     return OURS.matcher(text).matches();
   }
 
-  /** The command for a statement that Python knows; null if it does not. */
-  protected LogicalPlan statement(String text, Map parameters) {
+  /**
+   * The command for a statement that Python knows; null if it does not.
+   *
+   * @param names of the values of its parameters, as far as they have some
+   */
+  protected LogicalPlan statement(String text, List names, List values) {
     if (!Bridge.isConnected()) {
       return null;
     }
     String substituted = new VariableSubstitution().substitute(text);
-    Map request =
-        Bridge.map(new Object[] {"text", substituted, "parameters", parameters});
+    Map request = Bridge.map(new Object[] {"text", substituted});
     Map found = Bridge.askForMap("parse", request, session);
     if (!Boolean.TRUE.equals(found.get("known"))) {
       return null;
     }
+    List markers = (List) found.get("markers");
+    request.put("markers", markers);
+    Seq arguments = Parameters.bound(markers, names, values);
     String schema = (String) found.get("schema");
+    if (schema == null) {
+      // The columns depend on what is in files, which values of parameters may name.
+      schema = (String) Bridge.ask("columns", request, session, Internals.list(arguments));
+    }
     StructType rows = schema.isEmpty()
         ? new StructType()
         : schema.startsWith("{")
             ? (StructType) DataType.fromJson(schema)
             : StructType.fromDDL(schema);
-    return DeltaCommand.of(session, "run", request, null, rows);
+    return DeltaCommand.of(session, "run", request, null, rows).withArguments(arguments);
   }
 
   public Expression parseExpression(String text) {

@@ -3,8 +3,6 @@ package lakebed;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.expressions.Alias;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParameterContext;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -25,16 +23,16 @@ public class DeltaParser extends DeltaParserBase {
   }
 
   private LogicalPlan parsed(String text, ParameterContext context) {
-    LogicalPlan own = isOurs(text) ? statement(text, parameters(context)) : null;
+    LogicalPlan own = isOurs(text) ? statement(text, context) : null;
     if (own != null) {
       return own;
     }
     try {
       LogicalPlan plan = Creates.withProvider(spark.parsePlanWithParameters(text, context));
-      own = Inserts.isUnknown(plan) ? statement(text, parameters(context)) : null;
+      own = Inserts.isUnknown(plan) ? statement(text, context) : null;
       return own == null ? plan : own;
     } catch (ParseException error) {
-      own = statement(text, parameters(context));
+      own = statement(text, context);
       if (own == null) {
         Internals.raise(error);
       }
@@ -42,8 +40,7 @@ public class DeltaParser extends DeltaParserBase {
     }
   }
 
-  /** The names of some values and the SQL of all of them. */
-  private static Map parameters(ParameterContext context) {
+  private LogicalPlan statement(String text, ParameterContext context) {
     Product given = (Product) context;
     List values = new ArrayList();
     List names = new ArrayList();
@@ -57,11 +54,6 @@ public class DeltaParser extends DeltaParserBase {
         names.addAll(CollectionConverters.asJava((Seq) given.productElement(1)));
       }
     }
-    List texts = new ArrayList();
-    for (int i = 0; i < values.size(); i++) {
-      Object value = values.get(i);
-      texts.add((value instanceof Alias ? ((Alias) value).child() : (Expression) value).sql());
-    }
-    return values.isEmpty() ? null : Bridge.map(new Object[] {"names", names, "values", texts});
+    return statement(text, names, values);
   }
 }
