@@ -18,7 +18,6 @@ from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import resolve
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.create import CloneTable, TableText
-from lakebed.sql.plain import plain_sql
 from lakebed.sql.run.create import new_table_place
 from lakebed.sql.statement import AsOf
 
@@ -55,7 +54,7 @@ def run_clone(context: SqlContext, statement: CloneTable) -> DataFrame | None:
         metrics.update(done.metrics)
         return done.snapshot
 
-    create_named(place, source.schema, make)
+    create_named(place, make)
     return _frame(context, metrics)
 
 
@@ -66,7 +65,7 @@ def _version(context: SqlContext, log: TableLog, as_of: AsOf | None) -> Snapshot
         return log.at_version(as_of.version)
     assert as_of.timestamp is not None
     query = f"SELECT unix_millis(CAST(({as_of.timestamp}) AS TIMESTAMP))"
-    found = plain_sql(context.session, query).head()
+    found = context.session.sql(query).head()
     if found is None or found[0] is None:
         raise SqlError("this is not a time", sql=context.sql, position=as_of.timestamp.position)
     return log.snapshot(timestamp=int(found[0]))

@@ -27,7 +27,6 @@ from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.insert import InsertStatement, PartitionPart
 from lakebed.sql.names_in import check_once, nearest, renamed, top_column
-from lakebed.sql.query import query_frame
 from lakebed.sql.run.default_values import without_defaults
 from lakebed.sql.statement import Slice
 from lakebed.sql.subqueries import with_views
@@ -133,7 +132,7 @@ class Insert:
 
     def _query(self, text: str) -> DataFrame:
         before = [each for each in (self._statement.ctes, self._source) if each is not None]
-        frame = query_frame(self._context.session, " ".join([*map(str, before), text]))
+        frame = self._context.session.sql(" ".join([*map(str, before), text]))
         if self._statement.replace_on is not None:
             # They are asked for twice: what is inserted must be what was compared.
             frame = stable_rows(self._reads.pinned(frame))

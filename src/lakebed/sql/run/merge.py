@@ -12,7 +12,6 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.merge import MergeStatement, When
 from lakebed.sql.names_in import Qualifier, renamed
-from lakebed.sql.query import query_frame
 from lakebed.sql.run.row_changes import assigned_columns, default_text
 from lakebed.sql.statement import Slice
 from lakebed.sql.tables import OpenTable, open_table
@@ -65,7 +64,7 @@ class _Merge:
         statement = self._statement
         ctes = "" if statement.ctes is None else f"{statement.ctes} "
         names = "" if statement.source_columns is None else f" AS s{statement.source_columns}"
-        return query_frame(self._context.session, f"{ctes}SELECT * FROM {statement.source}{names}")
+        return self._context.session.sql(f"{ctes}SELECT * FROM {statement.source}{names}")
 
     def _with(self, builder: DeltaMergeBuilder, when: When) -> DeltaMergeBuilder:
         condition = None if when.condition is None else self._text(when.condition)

@@ -23,7 +23,6 @@ from lakebed.sql.grammar.services import (
     VacuumStatement,
 )
 from lakebed.sql.names_in import column_path, renamed
-from lakebed.sql.query import query_frame
 from lakebed.sql.statement import Slice, Statement
 from lakebed.sql.tables import OpenTable, open_table
 from lakebed.tables.delta_table import DeltaTable
@@ -52,7 +51,7 @@ def run_vacuum(context: SqlContext, statement: VacuumStatement) -> DataFrame | N
     found = _opened(context, statement)
     inventory = None
     if statement.inventory is not None:
-        inventory = query_frame(context.session, f"SELECT * FROM {statement.inventory}")
+        inventory = context.session.sql(f"SELECT * FROM {statement.inventory}")
     frame = found.delta().vacuum(
         statement.retain_hours,
         dryRun=statement.dry_run,
