@@ -29,7 +29,6 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.session_catalog import create_entry
-from lakebed.sql.plain import plain_sql
 
 Summary = Callable[[list[float]], float]
 WARM = 60
@@ -83,7 +82,7 @@ def delta(spark: Any, folder: str, rounds: int, summary: Summary) -> None:
         "by name": lambda: spark.sql(QUERY.format(table="orders")),
         "by path": lambda: spark.sql(QUERY.format(table=f"delta.`{path}`")),
         "open": opened,
-        "spark": lambda: plain_sql(spark, QUERY.format(table="orders_view")),
+        "spark": lambda: spark.sql(QUERY.format(table="orders_view")),
     }
     found = timed(measures, rounds, summary)
     print("Delta SELECT, to an analysed DataFrame (ms)")
@@ -100,7 +99,7 @@ def others(spark: Any, plain: Any, rounds: int, summary: Summary) -> None:
     for name, text in OTHERS.items():
         measures = {
             "enabled": lambda text=text: spark.sql(text),
-            "plain": lambda text=text: plain_sql(plain, text),
+            "plain": lambda text=text: plain.sql(text),
         }
         found = timed(measures, rounds, summary)
         over = found["enabled"] - found["plain"]

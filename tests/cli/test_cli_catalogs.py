@@ -1,4 +1,4 @@
-"""`lakebed sql --remote` and `--catalog`: a server of Spark Connect and a later run share names."""
+"""`lakebed sql --catalog` and `--remote`: names that later runs find, and servers of others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess
     )
 
 
-def test_names_of_a_run_on_a_server_are_there_in_a_later_run(java: None, tmp_path: Path) -> None:  # noqa: ARG001
+def test_names_of_a_run_are_there_in_a_later_run(java: None, tmp_path: Path) -> None:  # noqa: ARG001
     make = f"""
         CREATE SCHEMA shop LOCATION '{tmp_path}/shop';
         CREATE TABLE shop.orders (id INT, price DOUBLE) USING delta;
@@ -37,8 +37,8 @@ def test_names_of_a_run_on_a_server_are_there_in_a_later_run(java: None, tmp_pat
         SELECT * FROM shop.ordrs;
         SELECT 'never'
     """
-    with running_connect_server() as address:
-        first = run(tmp_path, make, "--remote", address)
+    local = ("--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1")
+    first = run(tmp_path, make, *local)
     assert first.stdout.splitlines() == [
         '{"num_affected_rows":1}',
         '{"id":1,"price":1.5}',
@@ -55,12 +55,24 @@ def test_names_of_a_run_on_a_server_are_there_in_a_later_run(java: None, tmp_pat
         DROP TABLE shop.kept;
         SHOW TABLES IN shop
     """
-    local = ("--master", "local[1]", "--conf", "spark.driver.host=127.0.0.1")
     second = run(tmp_path, again, *local)
     assert (second.stdout, second.stderr) == ('{"n":2}\n', "")
     assert second.returncode == 0
     assert sorted(lakebed.open(tmp_path / "kept").to_arrow()["n"].to_pylist()) == [7, 8]
     assert not list((tmp_path / "shop").glob("orders-*"))
+
+
+def test_a_server_without_lakebed_runs_statements_on_other_tables_alone(
+    java: None,  # noqa: ARG001
+    tmp_path: Path,
+) -> None:
+    text = f"SELECT 1 AS a; SELECT * FROM delta.`{tmp_path}/t`; SELECT 'never'"
+    with running_connect_server() as address:
+        done = run(tmp_path, text, "--remote", address)
+    assert (done.stdout, done.returncode) == ('{"a":1}\n', 1)
+    assert done.stderr.startswith("[UNSUPPORTED_FEATURE]")
+    assert "`lakebed server`" in done.stderr
+    assert "stacktrace" not in done.stderr
 
 
 def test_an_address_that_is_none_is_told_without_a_stack(tmp_path: Path) -> None:

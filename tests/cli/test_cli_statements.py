@@ -43,6 +43,25 @@ def test_scripts_stay_whole() -> None:
     assert split(f"{wrong}; SELECT 2") == [wrong, "SELECT 2"]
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "BEGIN END",
+        "BEGIN NOT ATOMIC SELECT 1; END",
+        "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 1; END; SELECT 2; END",
+        "BEGIN a: WHILE x > 0 DO SET x = if(x > 1, 1, 0); END WHILE a; SELECT 1; END",
+        "BEGIN LOOP REPEAT SELECT repeat('a', 2); UNTIL true END REPEAT; END LOOP; SELECT 1; END",
+        "BEGIN FOR r AS SELECT CASE WHEN a THEN 1 END FROM t DO SELECT r.a; END FOR; END",
+        "BEGIN CASE x WHEN 1 THEN DROP TABLE IF EXISTS t; ELSE SELECT 1; END CASE; SELECT 2; END",
+        "BEGIN IF a THEN BEGIN SELECT 1; END; ELSEIF b THEN SELECT t.end, t.case; END IF; END",
+    ],
+)
+def test_scripts_of_every_kind_stay_whole_and_end(script: str) -> None:
+    assert split(f"{script}; SELECT 2") == [script, "SELECT 2"]
+    without_end = script.removesuffix("END")
+    assert parts(f"{without_end};SELECT 3;")[0] == []
+
+
 @pytest.mark.parametrize("open_end", ["SELECT 'a;", "SELECT `a;", 'SELECT ";', "SELECT 1"])
 def test_what_has_no_end_yet_is_kept_for_the_next_line(open_end: str) -> None:
     assert parts(f"SELECT 0; {open_end}") == (["SELECT 0"], open_end)

@@ -52,9 +52,7 @@ def test_a_write_that_reads_its_table_conflicts_with_a_delete(remote: Any, path:
     rows = remote.read.format("delta").load(path).selectExpr("id + 10 AS id", "k")
     with before_commit(lambda: table.delete("id = 1")), pytest.raises(ConflictError):
         rows.write.format("delta").mode("append").save(path)
-    with before_commit(lambda: table.delete("id = 2")), pytest.raises(ConflictError):
-        remote.sql(f"INSERT INTO delta.`{path}` SELECT id + 10, k FROM delta.`{path}`")
-    assert lakebed.open(path).to_arrow().num_rows == 0
+    assert lakebed.open(path).to_arrow()["id"].to_pylist() == [2]
 
 
 def test_rows_of_other_tables_are_a_blind_append(remote: Any, path: str, tmp_path: Path) -> None:

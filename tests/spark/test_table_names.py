@@ -20,7 +20,6 @@ from lakebed.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from lakebed.spark.connect_catalog import read_entry
 from lakebed.spark.table_names import find_table, path_in
 from lakebed.tables import DeltaTable
 
@@ -212,16 +211,6 @@ def test_builders_add_names(spark: SparkSession, tmp_path: Path) -> None:
         ).execute()
     with pytest.raises(InvalidArgumentError, match="cannot be a name"):
         DeltaTable.create(spark).tableName("`a b`").addColumn("a", "int").execute()
-
-
-def test_texts_of_users_are_not_taken_for_those_of_the_catalog() -> None:
-    text = (
-        "Database: d\nTable: t\nType: EXTERNAL\nProvider: delta\n"
-        "Comment: a\nType: VIEW\nProvider: csv\nLocation: /wrong\nSchema: root\n"
-        "Location: file:/right\nPartition Provider: Catalog\nSchema: root\n |-- a: int\n"
-    )
-    found = read_entry(("d", "t"), text)
-    assert (found.kind, found.provider, found.location) == ("EXTERNAL", "delta", "file:/right")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from golden_tables import golden_entries, judge, name_of
 from lakebed.formats.arrow_types import cast_table
 from lakebed.spark.carried_errors import CarriedError, find_carried
 from lakebed.spark.workers.batches import spark_schema
-from lakebed.spark.workers.source import DeltaSource
+from lakebed.spark.workers.source import LakebedSource
 from lakebed.spec.schema import parse_schema
 
 MOST_FILES = 1_000
@@ -41,12 +41,12 @@ def open_table(path: Path, version: int | None) -> Callable[[], pa.Table]:
     options = {"path": str(path)}
     if version is not None:
         options["versionAsOf"] = str(version)
-    source = DeltaSource(options)
+    source = LakebedSource(options)
     schema = uncarried(source.schema)
     return lambda: uncarried(lambda: rows(source, schema))
 
 
-def rows(source: DeltaSource, schema: Any) -> pa.Table:
+def rows(source: LakebedSource, schema: Any) -> pa.Table:
     reader = source.reader(schema)
     shown = parse_schema(schema.json())
     batches = [batch for task in reader.partitions() for batch in reader.read(task)]

@@ -29,7 +29,7 @@ from lakebed.spark.carried_errors import CarriedError, carried, find_carried
 from lakebed.spark.plane import FileSettings
 from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.workers.batches import spark_batches, spark_schema
-from lakebed.spark.workers.source import DeltaSource
+from lakebed.spark.workers.source import LakebedSource
 from lakebed.spark.workers.tasks import TASK_BYTES, balanced
 from lakebed.spark.workers.write import WriteTask, added
 from lakebed.spec.deletion_vectors import inline_vector
@@ -163,7 +163,7 @@ def test_columns_are_a_list_of_names_or_json() -> None:
 # --- the source, without Spark around it ---------------------------------------------------------
 
 
-def read(source: DeltaSource) -> list[dict[str, Any]]:
+def read(source: LakebedSource) -> list[dict[str, Any]]:
     """What Spark does with a source, pickling included."""
     schema = source.schema()
     source = pickle.loads(pickle.dumps(source))
@@ -174,20 +174,20 @@ def read(source: DeltaSource) -> list[dict[str, Any]]:
 
 def test_the_version_that_gave_the_schema_is_the_one_that_is_read(tmp_path: Path) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1]}))
-    source = DeltaSource({"path": str(tmp_path)})
+    source = LakebedSource({"path": str(tmp_path)})
     schema = source.schema()
     lakebed.write(tmp_path, pa.table({"id": [2]}))
     reader = source.reader(schema)
     assert [
         row for task in reader.partitions() for batch in reader.read(task) for row in batch["id"]
     ] == [pa.scalar(1)]
-    assert len(read(DeltaSource({"path": str(tmp_path)}))) == 2
-    assert len(read(DeltaSource({"PATH": str(tmp_path), "VersionAsOf": "0"}))) == 1
+    assert len(read(LakebedSource({"path": str(tmp_path)}))) == 2
+    assert len(read(LakebedSource({"PATH": str(tmp_path), "VersionAsOf": "0"}))) == 1
 
 
 def test_a_table_without_files_gives_no_rows(tmp_path: Path) -> None:
     make_table(tmp_path, column("id"))
-    assert read(DeltaSource({"path": str(tmp_path)})) == []
+    assert read(LakebedSource({"path": str(tmp_path)})) == []
 
 
 def test_deleted_rows_go_in_files_of_several_row_groups(
@@ -200,7 +200,7 @@ def test_deleted_rows_go_in_files_of_several_row_groups(
     data = pa.table({"id": pa.array(range(10), pa.int64())})
     add_file(tmp_path, data, parquet={"row_group_size": 4}, deletion_vector=vector)
     assert pq.ParquetFile(tmp_path / "by-hand.parquet").num_row_groups == 3
-    rows = read(DeltaSource({"path": str(tmp_path)}))
+    rows = read(LakebedSource({"path": str(tmp_path)}))
     assert [row["id"] for row in rows] == [1, 2, 5, 6, 7, 8]
 
 

@@ -20,7 +20,7 @@ from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
 from lakebed.spark.workers.plane import register, register_if_free
-from lakebed.spark.workers.source import DeltaSource
+from lakebed.spark.workers.source import LakebedSource
 from lakebed.storage import open_store
 from s3_server import S3Server, s3_server
 
@@ -125,7 +125,7 @@ def test_a_view_may_use_delta(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_name_that_something_in_a_jar_has_is_left_to_it(spark: SparkSession) -> None:
     """As `delta` is where delta-spark is installed too."""
-    taken = type("Taken", (DeltaSource,), {"name": classmethod(lambda _: "csv")})
+    taken = type("Taken", (LakebedSource,), {"name": classmethod(lambda _: "csv")})
     register_if_free(spark, taken)
     assert spark.read.schema("id int").csv(spark.sparkContext.parallelize(["7"])).first() == (7,)
 

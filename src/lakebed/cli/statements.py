@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lakebed.errors import SqlTextError
-from lakebed.sql.parse import is_script
-from lakebed.sql.script.grammar import parse_script
+from lakebed.errors import PredicateError
+from lakebed.expressions.tokens import Token, tokenize
 
 _PART = re.compile(
     r"""
@@ -52,14 +51,30 @@ def parts(text: str) -> tuple[list[str], str]:
 
 def _is_begun_script(text: str) -> bool:
     """Whether it is a script that wants more: BEGIN without its END."""
-    if not is_script(text):
-        return False
     try:
-        parse_script(text)
-    except SqlTextError as error:
-        # A mistake before the end stays one, whatever follows: Spark is to tell it.
-        return error.position is not None and error.position >= len(text.rstrip())
-    return False
+        words = tokenize(text)
+    except PredicateError:
+        # Spark is to tell what is wrong with it.
+        return False
+    start = 2 if len(words) > 2 and words[1].is_symbol(":") else 0
+    return words[start].is_word("BEGIN") and _depth(words[start:]) > 0
+
+
+def _depth(tokens: list[Token]) -> int:
+    """How many blocks, branches, loops and CASE expressions have begun and not ended."""
+    depth = 0
+    starts, in_handler = True, False
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1]
+        opens = token.is_word("CASE") and not before.is_word("END")
+        opens |= starts and token.is_word("BEGIN", "IF", "WHILE", "LOOP", "REPEAT", "FOR")
+        opens |= in_handler and token.is_word("BEGIN")
+        if not before.is_symbol("."):
+            depth += 1 if opens else -1 if token.is_word("END") else 0
+        in_handler = token.is_word("HANDLER") or (in_handler and not opens and token.text != ";")
+        starts = token.is_symbol(";", ":") or token.is_word("THEN", "ELSE", "DO", "ATOMIC")
+        starts |= opens and token.is_word("BEGIN", "LOOP", "REPEAT")
+    return depth
 
 
 def _has_words(text: str) -> bool:

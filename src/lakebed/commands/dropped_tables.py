@@ -28,7 +28,6 @@ from lakebed.spark.session_catalog import (
     drop_entry,
     managed_location,
     new_place,
-    takes_files_first,
 )
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.intervals import parse_interval
@@ -83,13 +82,10 @@ def undrop_table(session: SparkSession, parts: tuple[str, ...]) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise TableExistsError(f"{folder} is not empty", hint="move away what is there")
     moved = found[-1][1]
-    names_first = entry is None and not takes_files_first(session)
-    if names_first:
-        _add_name(session, database, name, location, str(moved))
     if folder.exists():
         folder.rmdir()
     moved.rename(folder)
-    if entry is None and not names_first:
+    if entry is None:
         _add_name(session, database, name, location, location)
 
 

@@ -1,8 +1,7 @@
 """Tables that get a name: where they are to be, and in which order table and name come.
 
 First the table, then the name: who dies in between leaves a table that nobody sees, and the same
-statement again, or one with LOCATION, gives it the name. Only Spark Connect wants it the other way
-round for managed tables; what dies there leaves a name without a table, which CREATE fills.
+statement again, or one with LOCATION, gives it the name.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from lakebed.errors import InvalidArgumentError, TableExistsError, UnsupportedFeatureError
+from lakebed.errors import InvalidArgumentError, TableExistsError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry
+from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import (
     catalog_of,
     create_entry,
-    drop_entry,
     managed_location,
     name_taken,
     new_place,
     path_entry,
-    takes_files_first,
 )
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.schema import StructType, schema_to_json
@@ -66,7 +64,7 @@ class Place:
 def place_for(session: SparkSession, parts: tuple[str, ...], location: str | None = None) -> Place:
     """Where a name, or a path such as delta.`/data`, says that a table is to be."""
     as_path = path_entry(parts)
-    if as_path is not None and not catalog_of(session).has_database(parts[0]):
+    if as_path is not None and not _is_database(session, parts[0]):
         if location is not None:
             raise InvalidArgumentError(
                 f"{parts[1]} is a path already, and LOCATION gives another",
@@ -84,46 +82,23 @@ def place_for(session: SparkSession, parts: tuple[str, ...], location: str | Non
     return Place(session, chosen, log, database, name, location is None, entry)
 
 
+def _is_database(session: SparkSession, name: str) -> bool:
+    """Names are not looked up on Spark Connect, where paths alone are known."""
+    return not is_connect(session) and catalog_of(session).has_database(name)
+
+
 def place_at(session: SparkSession, location: str) -> Place:
     """A place without a name."""
     return Place(session, location, _log(session, location))
 
 
-def create_named(place: Place, schema: StructType, make: Callable[[], Snapshot]) -> Snapshot:
-    """What `make` makes, with the name of the place. If it fails there is no such name.
-
-    `schema` is what the table is going to have, as far as it is known before.
-    """
+def create_named(place: Place, make: Callable[[], Snapshot]) -> Snapshot:
+    """What `make` makes, with the name of the place. If it fails there is no such name."""
     if not place.is_new_name:
         return make()
-    if place.is_managed and not takes_files_first(place.session):
-        return _name_first(place, schema, make)
     made = make()
     _add_name(place, made)
     return made
-
-
-def _name_first(place: Place, schema: StructType, make: Callable[[], Snapshot]) -> Snapshot:
-    entry = _new_entry(place, schema, ())
-    create_entry(place.session, entry)
-    try:
-        _check_location(place, entry)
-        return make()
-    except BaseException:
-        made = TableEntry((entry.database, entry.name), "MANAGED", "delta", entry.location)
-        drop_entry(place.session, made)
-        raise
-
-
-def _check_location(place: Place, entry: NewEntry) -> None:
-    """The server decides where a managed table is; a table in another folder would be lost."""
-    found = catalog_of(place.session).find(entry.database, entry.name)
-    where = None if found is None else found.location
-    if where is None or _url(place.session, where) != place.log.store.url:
-        raise UnsupportedFeatureError(
-            f"the server puts {place.shown} at {where}, not at {place.location}",
-            hint="give the table a LOCATION",
-        )
 
 
 def _add_name(place: Place, made: Snapshot) -> None:

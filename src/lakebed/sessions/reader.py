@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.read_request import ReadRequest
-from lakebed.sql.query import delta_table
 
 
 @lru_cache
@@ -57,12 +56,6 @@ def reader_class(base: type[Any]) -> type[Any]:
             if schema is not None:
                 self.schema(schema)
             return self.options(**options)._request.load(self._session, path)
-
-        def table(self, tableName: str) -> DataFrame:
-            made = None
-            if isinstance(tableName, str):
-                made = delta_table(self._session, tableName, self._request.options())
-            return super().table(tableName) if made is None else made
 
     DeltaReader.__qualname__ = "DeltaReader"
     return DeltaReader

@@ -8,13 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.sessions.save import (
-    delta_entry,
-    insert_by_position,
-    is_delta_target,
-    save,
-    save_named,
-)
+from lakebed.sessions.save import save
 from lakebed.sessions.write_request import WriteRequest
 
 Columns = str | Sequence[str]
@@ -81,33 +75,6 @@ def writer_class(base: type[Any]) -> type[Any]:
             if partitionBy is not None:
                 self._request.partition_by = _names((partitionBy,))
             save(self._frame, self._request, self._request.path(path))
-
-        def saveAsTable(
-            self,
-            name: str,
-            format: str | None = None,
-            mode: str | None = None,
-            partitionBy: Columns | None = None,
-            **options: Any,
-        ) -> None:
-            session = self._frame.sparkSession
-            asked = format or self._request.format
-            if not is_delta_target(session, name, asked):
-                super().saveAsTable(name, format, mode, partitionBy, **options)
-                return
-            self.mode(mode).options(**options)
-            if partitionBy is not None:
-                self._request.partition_by = _names((partitionBy,))
-            save_named(self._frame, self._request, name)
-
-        def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:
-            entry = delta_entry(self._frame.sparkSession, tableName)
-            if entry is None:
-                super().insertInto(tableName, overwrite)
-                return
-            if overwrite is not None:
-                self._request.mode = "overwrite" if overwrite else "append"
-            insert_by_position(self._frame, self._request, entry)
 
         def _is_delta(self, format: str | None) -> bool:
             source = format or self._request.format or _default_source(self._frame.sparkSession)

@@ -23,8 +23,6 @@ class TableEntry:
     is_temporary: bool = False
     comment: str | None = None
     owner: str | None = None
-    created: str | None = None
-    """When, as Spark shows it; only of temporary views of Spark Connect."""
 
     @property
     def name(self) -> str:

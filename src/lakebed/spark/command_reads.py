@@ -18,7 +18,6 @@ from lakebed.spark.workers.source import (
     TIMESTAMP,
     URL,
     VERSION,
-    DeltaSource,
     LakebedSource,
 )
 from lakebed.transaction import Transaction
@@ -84,7 +83,7 @@ class CommandReads:
             # A dependency too many makes a conflict more likely, one too few loses an update.
             return True
         name, options = source
-        is_delta = name in (DeltaSource.name(), LakebedSource.name())
+        is_delta = name in ("delta", LakebedSource.name())
         is_pinned = VERSION.lower() in options or TIMESTAMP.lower() in options
         follows = FOLLOWS in options or not is_pinned
         url = options.get(URL)

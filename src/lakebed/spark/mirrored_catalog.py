@@ -20,7 +20,6 @@ from lakebed.errors import TableExistsError
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
 
 if TYPE_CHECKING:
-    from lakebed.spark.connect_catalog import ConnectCatalog
     from lakebed.spark.internals.catalog import JvmCatalog
 
 SETTING = "spark.lakebed.catalog"
@@ -42,9 +41,7 @@ def catalog_url(session: SparkSession) -> str | None:
 class MirroredCatalog:
     """The embedded catalog of a session. Has the methods of Spark's own."""
 
-    def __init__(
-        self, session: SparkSession, url: str, mirror: JvmCatalog | ConnectCatalog
-    ) -> None:
+    def __init__(self, session: SparkSession, url: str, mirror: JvmCatalog) -> None:
         self._session = session
         self._url = url
         self._mirror = mirror
@@ -163,11 +160,6 @@ class MirroredCatalog:
         self.names.add(
             TableRecord("", entry.database, entry.name, entry.location, False, entry.comment)
         )
-
-    def refresh(self, entry: TableEntry) -> bool:
-        """Of the mirror, where every table is external. Classic sessions have no use for it."""
-        refresh = getattr(self._mirror, "refresh", None)
-        return refresh is None or bool(refresh(replace(entry, kind="EXTERNAL")))
 
     def drop(self, database: str, name: str) -> bool:
         found = self.names.drop(database, name)

@@ -24,10 +24,10 @@ from lakebed.spark.catalog_entry import (
     TableEntry,
     TakenError,
 )
-from lakebed.spark.connect_catalog import ConnectCatalog
 from lakebed.spark.functions import is_connect
 from lakebed.spark.internals.catalog import JvmCatalog
 from lakebed.spark.mirrored_catalog import MirroredCatalog, catalog_url
+from lakebed.spark.server_errors import needs_server
 
 # Spark refuses all other names, but late and without saying which letters it takes.
 _VALID = re.compile(r"[A-Za-z0-9_]+")
@@ -129,23 +129,6 @@ def move_entry(session: SparkSession, entry: NewEntry) -> None:
     create_entry(session, entry)
 
 
-def refresh_entry(session: SparkSession, entry: TableEntry) -> bool:
-    """Lets the server of Spark Connect know the columns of a Delta table, and where it is.
-
-    False if it cannot be told. Classic sessions never ask their catalog for either.
-    """
-    catalog = catalog_of(session)
-    return isinstance(catalog, JvmCatalog) or entry.is_path or catalog.refresh(entry)
-
-
-def not_told(entry: TableEntry) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"the catalog of the server cannot be told where the managed table {entry.name} is",
-        hint="it was renamed, or made by a classic session, or has no column left that it had; "
-        "CLONE makes a new table of it",
-    )
-
-
 def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[str]) -> None:
     """Gives a table another name in the same database; the folder of a managed one moves."""
     database, name = new_place(session, (*entry.parts[:1], *new_name)[-2:])
@@ -160,13 +143,10 @@ def rename_entry(session: SparkSession, entry: TableEntry, new_name: Sequence[st
     catalog.rename(database, entry.parts[1], name)
 
 
-def takes_files_first(session: SparkSession) -> bool:
-    """Whether a managed table may have its files before it has its name."""
-    return not is_connect(session) or catalog_url(session) is not None
-
-
-def catalog_of(session: SparkSession) -> JvmCatalog | ConnectCatalog | MirroredCatalog:
-    own = ConnectCatalog(session) if is_connect(session) else JvmCatalog(session)
+def catalog_of(session: SparkSession) -> JvmCatalog | MirroredCatalog:
+    if is_connect(session):
+        raise needs_server("the name of a Delta table")
+    own = JvmCatalog(session)
     url = catalog_url(session)
     return own if url is None else MirroredCatalog(session, url, own)
 

@@ -130,12 +130,6 @@ def first_word(sql: str) -> str:
     return "" if found is None else found[1].upper()
 
 
-def is_script(sql: str) -> bool:
-    """BEGIN ... END, maybe with a label."""
-    return _SCRIPT.match(sql) is not None
-
-
 _SPACE = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?:(?!/\*).)*?\*/)*"
 _INSERT = re.compile(r"\bINSERT\b", re.IGNORECASE)
 _FIRST = re.compile(rf"{_SPACE}(\w+)", re.DOTALL)
-_SCRIPT = re.compile(rf"{_SPACE}(?:\w+{_SPACE}:{_SPACE})?BEGIN\b", re.IGNORECASE | re.DOTALL)

@@ -14,7 +14,6 @@ from lakebed.expressions.tokens import Kind, Token, tokenize
 from lakebed.spark.session_catalog import find
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.ctes import cte_names
-from lakebed.sql.query import query_frame
 from lakebed.sql.statement import Slice, TableRef
 
 _NAMES = (Kind.WORD, Kind.QUOTED)
@@ -77,7 +76,7 @@ class _Views:
             return None
         name = f"lakebed_{uuid.uuid4().hex}"
         before = f"{self._ctes} " if is_query else ""
-        frame = query_frame(self._context.session, f"{before}SELECT * FROM {ref}")
+        frame = self._context.session.sql(f"{before}SELECT * FROM {ref}")
         frame.createOrReplaceTempView(name)
         self._names[key] = name
         return name

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.errors import LakebedError
-from lakebed.spark.functions import is_connect
+from lakebed.spark.internals import jvm
 from lakebed.spark.names import split_name
 from lakebed.spark.session_catalog import catalog_of
 
@@ -26,7 +26,7 @@ def _suggest(session: SparkSession, error: AnalysisException) -> None:
         # Spark's error says the most important part.
         return
     if near:
-        _amend(session, error, f"did you mean {' or '.join(near)}?")
+        jvm.amend_error(error, f"did you mean {' or '.join(near)}?")
 
 
 def _near(session: SparkSession, parts: list[str]) -> list[str]:
@@ -39,15 +39,3 @@ def _near(session: SparkSession, parts: list[str]) -> list[str]:
     tables = {each.lower(): each for each in catalog.tables(database)}
     found = get_close_matches(parts[-1].lower(), tables, n=3)
     return [f"{prefix}{tables[each]}" for each in found]
-
-
-def _amend(session: SparkSession, error: AnalysisException, text: str) -> None:
-    # Late, because each kind of session needs what the other has not.
-    if is_connect(session):
-        from lakebed.spark.internals import connect
-
-        connect.amend_error(error, text)
-        return
-    from lakebed.spark.internals import jvm
-
-    jvm.amend_error(error, text)

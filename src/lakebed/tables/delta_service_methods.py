@@ -18,7 +18,7 @@ from lakebed.commands.generate import generate_files
 from lakebed.commands.health import Health, table_health
 from lakebed.commands.restore import RestoreOptions, restore_table
 from lakebed.commands.row_target import USER_METADATA, RowTarget
-from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
+from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.assigning import copied_by_name
@@ -280,18 +280,12 @@ def _named_path(session: SparkSession, identifier: str) -> str:
     found = find_table(session, identifier)
     if found is None or found.provider != "parquet" or found.location is None:
         return delta_location(session, identifier)
-    if is_connect(session) and found.is_managed:
-        raise UnsupportedFeatureError(
-            f"{found.name} is a managed table: a server of Spark Connect would delete its files "
-            "together with the old name",
-            hint="do it in a classic session",
-        )
     return found.location
 
 
 def _rename_to_delta(session: SparkSession, identifier: str, log: TableLog) -> None:
     """The name leads to a Delta table from now on: Spark would go on to read every file."""
-    found = find_table(session, identifier) if is_name(identifier) else None
+    found = None if _IDENTIFIER.fullmatch(identifier) else find_table(session, identifier)
     if found is None or found.provider != "parquet":
         return
     snapshot = log.snapshot()

@@ -146,11 +146,11 @@ class DeltaTableBuilder(Generic[T]):
             is_managed=place.is_managed,
         )
         if adopts(place, self._mode):
-            create_named(place, schema, lambda: adopted(place, definition))
+            create_named(place, lambda: adopted(place, definition))
             return
         check_generated(self._spark, schema)
         target = AlterTarget(place.log, self._spark.conf.get(USER_METADATA, None))
-        create_named(place, schema, lambda: create_table(target, definition, self._mode))
+        create_named(place, lambda: create_table(target, definition, self._mode))
 
     def _place(self) -> Place:
         if self._parts is not None:

@@ -139,7 +139,7 @@ class _NewTable:
         schema = _schema(self.asked.request["columns"])
         if adopts(place, self.mode):
             stated = TableDefinition(schema, self.partition_by, properties=self.properties)
-            create_named(place, schema, lambda: adopted(place, stated))
+            create_named(place, lambda: adopted(place, stated))
             return
         if not len(schema):
             raise SchemaError(
@@ -192,8 +192,7 @@ class _NewTable:
             },
         )
         rows = FrameWrite(frame, place.location, options, store=write.others())
-        schema = parse_schema(frame.schema.json())
-        create_named(place, schema, lambda: write_frame(rows, settings))
+        create_named(place, lambda: write_frame(rows, settings))
 
     def save(self, frame: DataFrame) -> None:
         """What `saveAsTable` does: an overwrite is one of rows, not of the table."""
@@ -255,9 +254,7 @@ def create_like(asked: Question) -> None:
 
 def _make(place: Place, definition: TableDefinition, mode: str) -> None:
     target = AlterTarget(place.log, place.session.conf.get(USER_METADATA, None))
-    create_named(
-        place, definition.schema, lambda: create_table(target, definition, cast("Mode", mode))
-    )
+    create_named(place, lambda: create_table(target, definition, cast("Mode", mode)))
 
 
 def _delta(options: Mapping[str, str]) -> dict[str, str]:

@@ -6,25 +6,27 @@ application may not have.
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable
 from typing import Any
 
-from pyspark.errors import AnalysisException
-from pyspark.sql.connect import plan
+from pyspark.errors import PySparkException
 from pyspark.sql.connect.client import core
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.connect.session import SparkSession
-from pyspark.sql.types import StructType
 
 from lakebed.errors import LakebedError
 from lakebed.spark.carried_errors import find_carried
 from lakebed.spark.rule_errors import broken_rule
 
-__all__ = ["DataFrameReader", "FrameWriter", "convert_errors", "replace_reader", "replace_writer"]
+__all__ = [
+    "DataFrameReader",
+    "FrameWriter",
+    "convert_errors",
+    "replace_errors",
+    "replace_reader",
+    "replace_writer",
+]
 
 
 class FrameWriter(DataFrameWriter):
@@ -58,86 +60,24 @@ def replace_writer(make: Callable[[Any], Any | None]) -> None:
     DataFrame.write = property(write)
 
 
-def replace_sql(run: Callable[[Any, str, Any, Callable[[], Any]], Any]) -> None:
-    """Makes `SparkSession.sql` give what `run` gives; its last parameter is how Spark runs it."""
-    original = SparkSession.sql
-
-    def sql(self: Any, sqlQuery: Any, args: Any = None, **kwargs: Any) -> Any:
-        def plain() -> Any:
-            return original(self, sqlQuery, args, **kwargs)
-
-        # What has DataFrames in it is for Spark to format: they travel with the statement.
-        return plain() if kwargs else run(self, sqlQuery, args, plain)
-
-    sql.__doc__ = original.__doc__
-    SparkSession.sql = sql
-
-
-def amend_error(error: AnalysisException, text: str) -> None:
-    """Adds a line to the message of an error of Spark's."""
-    error._message = f"{error._message}\n{text}"
-
-
-def plain_sql(
-    session: Any, text: str, args: Any = None, frames: Mapping[str, Any] | None = None
-) -> Any:
-    """Spark's own `SparkSession.sql`."""
-    return _plain_sql(session, text, args, **(frames or {}))
-
-
-def create_table(
-    session: Any, name: str, schema: Mapping[str, Any], location: str | None, comment: str | None
+def replace_errors(
+    session: Any, replacement: Callable[[PySparkException], Exception | None]
 ) -> None:
-    """CREATE TABLE ... USING delta; SQL could not give the columns notes of their own."""
-    made = plan.CreateTable(
-        table_name=name,
-        path=location,
-        source="delta",
-        schema=StructType.fromJson(dict(schema)),
-        description=comment,
-        options={},
-    )
-    # What it gives is the table itself, which need not be there yet: no row of it is asked for.
-    DataFrame(made, session=session).limit(0)._to_table()
-
-
-def before_temporary_views(do: Callable[[Any, str], None]) -> None:
-    """Calls `do` with the session and the name before a DataFrame becomes a temporary view."""
-    for method in ("createTempView", "createOrReplaceTempView"):
-        setattr(DataFrame, method, _telling(getattr(DataFrame, method), do))
-
-
-def _telling(original: Callable[..., Any], do: Callable[[Any, str], None]) -> Callable[..., Any]:
-    @wraps(original)
-    def method(self: Any, name: str) -> Any:
-        do(self.sparkSession, name)
-        return original(self, name)
-
-    return method
-
-
-def on_analysis_error(session: Any, do: Callable[[Any, AnalysisException], None]) -> None:
-    """Calls `do` with the session and each such error that the server sends it."""
+    """Raises what `replacement` gives instead of an error that the server sends the session."""
     client = session._client
     if _WATCHED in vars(client):
         return
     vars(client)[_WATCHED] = True
-    original, known = client._handle_rpc_error, weakref.ref(session)
-    busy = threading.local()
+    original = client._handle_rpc_error
 
     def handle(error: Any) -> Any:
         try:
             return original(error)
-        except AnalysisException as found:
-            owner = known()
-            # What `do` asks the server may fail in its turn.
-            if owner is not None and not getattr(busy, "is_set", False):
-                busy.is_set = True
-                try:
-                    do(owner, found)
-                finally:
-                    busy.is_set = False
-            raise
+        except PySparkException as found:
+            better = replacement(found)
+            if better is None:
+                raise
+            raise better from found
 
     client._handle_rpc_error = handle
 
@@ -156,7 +96,6 @@ def convert_errors() -> None:
     core.convert_exception = convert_exception
 
 
-_plain_sql = SparkSession.sql
 _plain_writer = DataFrame.write.fget
 
 

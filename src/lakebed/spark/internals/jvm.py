@@ -420,22 +420,9 @@ def is_classic(session: object) -> bool:
     return isinstance(session, SparkSession) and hasattr(session, "_jsparkSession")
 
 
-def plain_sql(
-    session: SparkSession,
-    text: str,
-    args: Any = None,
-    frames: Mapping[str, DataFrame] | None = None,
-) -> DataFrame:
-    """Spark's own `SparkSession.sql`."""
-    return _plain_sql(session, text, args, **(frames or {}))
-
-
 def amend_error(error: AnalysisException, text: str) -> None:
     """Adds a line to the message of an error of Spark's."""
     error._desc = f"{error._desc}\n{text}"
-
-
-_plain_sql = SparkSession.sql
 
 
 def convert_errors(

@@ -42,10 +42,9 @@ from lakebed.storage.store import Store
 
 
 def register(session: SparkSession) -> None:
-    """Makes `delta` known to Spark, so that every way to name a format leads to it."""
+    """Makes the source of the workers known to Spark."""
     if vars(session).get(_REGISTERED) is None:
         register_if_free(session, source.LakebedSource)
-        register_if_free(session, source.DeltaSource)
         vars(session)[_REGISTERED] = True
 
 

@@ -19,14 +19,13 @@ from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.carried_errors import carried
-from lakebed.spark.located_schema import check_columns, location_of, same_columns
 from lakebed.spark.plane_options import COLUMNS, ScanOptions
 from lakebed.spark.store_options import translated
 from lakebed.spark.types import visible_schema
 from lakebed.spark.workers.batches import file_batches
 from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM, balanced
 from lakebed.spec.read_compatibility import check_read_compatible
-from lakebed.spec.schema import StructType, parse_schema
+from lakebed.spec.schema import StructType, as_nullable, parse_schema, transform
 from lakebed.storage import open_store
 from lakebed.storage.locations import parse_location
 from lakebed.storage.options import is_storage_option
@@ -40,12 +39,14 @@ ONLY = "lakebed.only"
 PARALLELISM = "lakebed.parallelism"
 FOLLOWS = "lakebed.follows"
 """Whether each query reads the newest version, with the columns that the reader was given."""
-NAMED = "lakebed.named"
-"""Whether the table was found by the columns of a catalog's entry, which may be old."""
 
 
-class DeltaSource(DataSource):
-    """`spark.read.format("delta")` and `USING delta`, where nothing comes before it."""
+class LakebedSource(DataSource):
+    """Reads by path alone. Lakebed's reader uses it.
+
+    It is not called `delta`: Spark does not tell a Python source where a table of its catalog is,
+    and `USING delta` would make names that lead to no table.
+    """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -53,7 +54,7 @@ class DeltaSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        return "delta"
+        return "lakebed"
 
     def schema(self) -> SparkStructType:
         with carried():
@@ -64,16 +65,7 @@ class DeltaSource(DataSource):
             return SparkStructType.fromJson(shown.to_json())
 
     def reader(self, schema: SparkStructType) -> DataSourceReader:
-        given = parse_schema(schema.json())
-        return Reader(self._request.found_by(given), given)
-
-
-class LakebedSource(DeltaSource):
-    """The same under a name that is free also where another Delta Lake is installed."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "lakebed"
+        return Reader(self._request, parse_schema(schema.json()))
 
 
 @dataclass(frozen=True)
@@ -89,13 +81,6 @@ class ScanRequest:
         kept = {key: value for key, value in self.raw.items() if key != TIMESTAMP.lower()}
         return ScanRequest({**kept, VERSION.lower(): str(version)})
 
-    def found_by(self, schema: StructType) -> ScanRequest:
-        """With the location that the columns of a catalog tell, if no other is given."""
-        url = location_of(schema)
-        if url is None or URL in self.raw or "path" in self.raw:
-            return self
-        return ScanRequest({**self.raw, URL: url, NAMED: "true"})
-
     def with_columns(self, names: Sequence[str]) -> ScanRequest:
         asked = replace(self.options, columns=tuple(names))
         return ScanRequest({**self.raw, COLUMNS: asked.columns_text})
@@ -109,11 +94,7 @@ class ScanRequest:
         timestamp = self.get(TIMESTAMP) or self.get(f"lakebed.{TIMESTAMP}")
         url = self.get(URL) or self.get("path")
         if url is None:
-            raise InvalidArgumentError(
-                "no path was given",
-                hint="give the path of a Delta table; if it has a name, REFRESH TABLE with that "
-                "name lets the catalog tell where it is, unless a managed table was renamed",
-            )
+            raise InvalidArgumentError("no path was given", hint="give the path of a Delta table")
         log = TableLog(open_store(url, self._storage_options(url)))
         return log.snapshot(None if version is None else int(version), timestamp)
 
@@ -150,9 +131,7 @@ class Reader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         with carried():
             plan = self._request.plan()
-            if self._request.get(NAMED) is not None:
-                check_columns(self._schema, plan.table.schema, self._request.get(URL) or "")
-            elif self._request.get(FOLLOWS) is not None:
+            if self._request.get(FOLLOWS) is not None:
                 plan = self._with_known_columns(plan)
             sizes = plan.files.column("size").to_pylist()
             tasks = balanced(sizes, int(self._request.get(PARALLELISM) or DEFAULT_PARALLELISM))
@@ -163,7 +142,7 @@ class Reader(DataSourceReader):
         given = self._schema
         now = visible_schema(plan.table.schema)
         check_read_compatible(self._request.get(URL) or "", given, now, partitions=((), ()))
-        if self._request.options.columns is not None or same_columns(given, now):
+        if self._request.options.columns is not None or _bare(given) == _bare(now):
             return plan
         return self._request.with_columns(given.names).plan()
 
@@ -180,3 +159,8 @@ def _restricted(plan: ScanPlan, paths: Sequence[str]) -> ScanPlan:
     wanted = set(paths)
     mask = [path in wanted for path in plan.files.column("path").to_pylist()]
     return replace(plan, files=plan.files.filter(mask))
+
+
+def _bare(schema: StructType) -> StructType:
+    """Names and types alone."""
+    return transform(as_nullable(schema), lambda _, field: replace(field, metadata={}))

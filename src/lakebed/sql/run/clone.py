@@ -54,7 +54,7 @@ def run_clone(context: SqlContext, statement: CloneTable) -> DataFrame | None:
         metrics.update(done.metrics)
         return done.snapshot
 
-    create_named(place, source.schema, make)
+    create_named(place, make)
     return _frame(context, metrics)
 
 

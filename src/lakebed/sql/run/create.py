@@ -49,8 +49,6 @@ from lakebed.spec.properties import CONSTRAINT_PREFIX
 from lakebed.spec.schema import StructField, StructType, parse_schema
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.create import ColumnText, CreateLike, CreateTable, TableText
-from lakebed.sql.plain import plain_sql
-from lakebed.sql.query import query_frame
 from lakebed.sql.statement import TableRef
 from lakebed.tables.table_builder import IdentityGenerator, column_type, generated_field
 
@@ -94,7 +92,7 @@ def run_create_like(context: SqlContext, statement: CreateLike) -> DataFrame | N
             is_managed=place.is_managed,
         )
     else:
-        columns = plain_sql(session, f"SELECT * FROM {statement.source}").schema
+        columns = session.sql(f"SELECT * FROM {statement.source}").schema
         definition = TableDefinition(
             parse_schema(columns.json()),
             properties=text.properties,
@@ -126,7 +124,7 @@ def _create(context: SqlContext, statement: CreateTable, place: Place) -> None:
     if adopts(place, statement.mode):
         text = statement.text
         stated = TableDefinition(schema, text.partition_by, properties=text.properties)
-        create_named(place, schema, lambda: adopted(place, stated))
+        create_named(place, lambda: adopted(place, stated))
         return
     if not len(schema):
         raise SqlError(
@@ -155,9 +153,7 @@ def _create(context: SqlContext, statement: CreateTable, place: Place) -> None:
 
 def _make(place: Place, definition: TableDefinition, mode: str) -> None:
     target = AlterTarget(place.log, place.session.conf.get(USER_METADATA, None))
-    create_named(
-        place, definition.schema, lambda: create_table(target, definition, cast("Mode", mode))
-    )
+    create_named(place, lambda: create_table(target, definition, cast("Mode", mode)))
 
 
 def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> None:
@@ -166,7 +162,7 @@ def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> Non
     if not replaces and place.has_table():
         raise leftover(place)
     assert statement.query is not None
-    frame = query_frame(context.session, statement.query.text)
+    frame = context.session.sql(statement.query.text)
     settings, text = _settings(context.session), statement.text
     options = WriteOptions(
         mode="overwrite" if replaces else "errorifexists",
@@ -188,8 +184,7 @@ def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> Non
         },
     )
     write = FrameWrite(frame, place.location, options)
-    schema = parse_schema(frame.schema.json())
-    create_named(place, schema, lambda: write_frame(write, settings))
+    create_named(place, lambda: write_frame(write, settings))
 
 
 _NAMES = {

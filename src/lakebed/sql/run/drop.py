@@ -11,15 +11,12 @@ from lakebed.errors import InvalidArgumentError, SchemaMismatchError, TableExist
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog_entry import NewEntry, TableEntry
-from lakebed.spark.functions import is_connect
 from lakebed.spark.location import open_location
 from lakebed.spark.mirrored_catalog import MirroredCatalog
 from lakebed.spark.session_catalog import (
     catalog_of,
     find,
     move_entry,
-    not_told,
-    refresh_entry,
     rename_entry,
 )
 from lakebed.spark.sql_text import column_text, literal, quoted, quoted_parts
@@ -161,14 +158,9 @@ def run_truncate(context: SqlContext, statement: TruncateTable) -> DataFrame | N
     return context.empty()
 
 
-def run_refresh(context: SqlContext, statement: RefreshTable) -> DataFrame | None:
-    """On Spark Connect the catalog learns what the table is by now; else it is left to Spark."""
-    entry = find(context.session, statement.table.parts)
-    if entry is None or not entry.is_delta or not is_connect(context.session):
-        return None
-    if not refresh_entry(context.session, entry):
-        raise not_told(entry)
-    return context.empty()
+def run_refresh(context: SqlContext, statement: RefreshTable) -> DataFrame | None:  # noqa: ARG001
+    """Every query reads the newest version already: it is left to Spark."""
+    return None
 
 
 def run_show_create(context: SqlContext, statement: ShowCreateTable) -> DataFrame | None:

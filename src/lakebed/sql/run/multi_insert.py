@@ -9,7 +9,6 @@ from lakebed.spark.command_reads import CommandReads
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.multi_insert import MultiInsert
 from lakebed.sql.run.insert import Insert
-from lakebed.sql.same_versions import same_versions
 from lakebed.sql.tables import open_table
 
 
@@ -29,9 +28,8 @@ def run_multi_insert(context: SqlContext, statement: MultiInsert) -> DataFrame |
             )
         inserts.append(Insert(context, each, table, statement.source))
     reads = CommandReads(None, lambda *_: None)
-    with same_versions():
-        for insert in inserts:
-            insert.pin_sources(reads)
+    for insert in inserts:
+        insert.pin_sources(reads)
     for insert in inserts:
         insert.run()
     return context.empty()

@@ -17,7 +17,6 @@ from lakebed.spark.session_catalog import find
 from lakebed.spec.column_mapping import strip
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.describe import ShowTablesExtended
-from lakebed.sql.plain import plain_sql
 
 _SCHEMA = "\nSchema: root"
 _PARTITIONS = re.compile(r"\nPartition Columns: [^\n]*")
@@ -27,7 +26,7 @@ _TYPE = re.compile(r"^Type: .*$", re.MULTILINE)
 def run_show_extended(context: SqlContext, statement: ShowTablesExtended) -> DataFrame | None:
     """None if there is no Delta table among them: Spark's answer is right."""
     del statement
-    listed = plain_sql(context.session, context.sql).collect()
+    listed = context.session.sql(context.sql).collect()
     shown = [_information(context, row) for row in listed]
     if all(text is None for text in shown):
         return None

@@ -1,1 +1,0 @@
-"""SQL scripts on Spark Connect: BEGIN ... END, run by the client statement after statement."""
