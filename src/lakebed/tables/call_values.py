@@ -84,7 +84,9 @@ def packed_answer(answer: Any) -> Packed:
     if isinstance(answer, VacuumResult):
         values = {each.name: getattr(answer, each.name) for each in fields(answer)}
         lost = _arrow_text(answer.lost_versions)
-        return {"vacuum": {**values, "lost_versions": lost, "pins": dict(answer.pins)}}
+        objects = [tuple(each) for each in answer.objects]
+        own = {"objects": objects, "lost_versions": lost, "pins": dict(answer.pins)}
+        return {"vacuum": {**values, **own}}
     if isinstance(answer, Health):
         found = [{**asdict(each), "severity": each.severity.value} for each in answer.findings]
         values = {each.name: getattr(answer, each.name) for each in fields(answer)}
