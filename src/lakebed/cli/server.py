@@ -1,6 +1,6 @@
 """`lakebed server`: a Spark Connect server whose JVM reads and writes Delta tables.
 
-Clients of any language need nothing of Lakebed.
+Clients of any language need nothing of Lakebed. Those that have it also have `DeltaTable`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import sys
 import threading
 
 from lakebed.cli.options import ServerOptions
+from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.enable import session
-
-_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
+from lakebed.spark.internals.connect_service import RELATIONS, TABLE_CALLS, start_service
+from lakebed.spark.served import SERVER
 
 
 def run(options: ServerOptions) -> int:
@@ -20,19 +21,28 @@ def run(options: ServerOptions) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
+    others = options.settings.get(RELATIONS)
     settings = {
         **options.settings,
-        "spark.plugins": _with_plugin(options.settings.get("spark.plugins")),
+        RELATIONS: f"{others},{TABLE_CALLS}" if others else TABLE_CALLS,
+        SERVER: "true",
         "spark.connect.grpc.binding.address": options.host,
         "spark.connect.grpc.binding.port": str(options.port),
+        # Another port than the one that clients know would be of no use to them.
+        "spark.connect.grpc.port.maxRetries": "0",
     }
     spark = session("lakebed-server", master=options.master, **settings)
-    sys.stdout.write(f"Delta tables on Spark Connect: sc://{options.host}:{options.port}\n")
+    try:
+        # Not by Spark's plugin, which listens before Lakebed can answer.
+        port = start_service(spark)
+    except Exception as error:
+        spark.stop()
+        raise InvalidArgumentError(
+            f"cannot listen on {options.host}:{options.port}: {error}",
+            hint="choose another --port (0 takes a free one) or --host",
+        ) from error
+    sys.stdout.write(f"Delta tables on Spark Connect: sc://{options.host}:{port}\n")
     sys.stdout.flush()
     ended.wait()
     spark.stop()
     return 0
-
-
-def _with_plugin(others: str | None) -> str:
-    return f"{others},{_PLUGIN}" if others else _PLUGIN

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark.enabled import ENABLED
 from lakebed.spark.functions import is_connect
+from lakebed.spark.served import is_served
 from lakebed.spark.workers.plane import register
 
 
@@ -44,6 +45,9 @@ def enable(spark: SparkSession) -> SparkSession:
     Sessions of Spark Connect too. Other formats and other sessions stay as they are. Enabling twice
     does no harm.
     """
+    if is_served(spark):
+        # The server reads and writes them; the client is as it was.
+        return spark
     # Late, because neither kind of session can count on what the other needs to be installed.
     if is_connect(spark):
         from lakebed.sessions import remote

@@ -128,9 +128,10 @@ class BoundColumns:
 
     def translated(self, column: Column) -> Column:
         """The column without references to DataFrames; the same object if it had none."""
-        return _internals(self.session).rewritten(self.session, column, self._translate)
+        return _internals(self.session).rewritten(self.session, column, self.translate)
 
-    def _translate(self, found: Reference) -> Column:
+    def translate(self, found: Reference) -> Column:
+        """What stands for one reference."""
         is_ours = self.frames.knows(found)
         if self.of is not None:
             if is_ours and self.of.has(found) and not self._is_of_source_alone(found):

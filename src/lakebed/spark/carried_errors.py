@@ -29,7 +29,14 @@ def carried() -> Iterator[None]:
         yield
     except LakebedError as error:
         # Without the traceback, which would only push the data out of messages that are cut.
-        raise CarriedError(_encoded(error)).with_traceback(None) from None
+        raise CarriedError(encoded(error)).with_traceback(None) from None
+
+
+def encoded(error: LakebedError) -> str:
+    """The error as text, for `find_carried`."""
+    state = {"type": type(error).__name__, **vars(error)}
+    data = base64.b64encode(orjson.dumps(state, default=str)).decode()
+    return f"{error} (lakebed error as data: {data};)"
 
 
 def find_carried(message: str) -> LakebedError | None:
@@ -49,12 +56,6 @@ def find_carried(message: str) -> LakebedError | None:
 # Quotes of Spark's may be around the text, and line breaks in it.
 _DATA = re.compile(r"lakebed error as data: ([A-Za-z0-9+/=]+);")
 _NOT_INSTALLED = re.compile(r"No module named 'lakebed[.']")
-
-
-def _encoded(error: LakebedError) -> str:
-    state = {"type": type(error).__name__, **vars(error)}
-    data = base64.b64encode(orjson.dumps(state, default=str)).decode()
-    return f"{error} (lakebed error as data: {data};)"
 
 
 def _decoded(data: str) -> LakebedError:

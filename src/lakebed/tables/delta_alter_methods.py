@@ -25,6 +25,7 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.functions import is_connect
 from lakebed.spark.plane import Plane
+from lakebed.tables.served import served_class
 from lakebed.tables.table_builder import DeltaTableBuilder
 
 if TYPE_CHECKING:
@@ -164,4 +165,7 @@ class DeltaAlterMethods:
                 f"{type(session).__name__} is not a Spark session",
                 hint="give the session, as in DeltaTable.create(spark)",
             )
+        if (served := served_class(found)) is not None:
+            made: DeltaTableBuilder[Self] = served._builder(found, mode)
+            return made
         return DeltaTableBuilder(found, mode, cls.forPath)

@@ -31,6 +31,7 @@ from lakebed.spark.session_settings import all_settings
 from lakebed.spark.table_names import delta_location, find_table, is_name
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.tables.merge_builder import counts_frame
+from lakebed.tables.served import served_class
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -78,6 +79,9 @@ class DeltaServiceMethods:
                 f"{type(sparkSession).__name__} is not a Spark session",
                 hint="give the session first: DeltaTable.convertToDelta(spark, 'parquet.`...`')",
             )
+        if (served := served_class(sparkSession)) is not None:
+            made: Self = served.convertToDelta(sparkSession, identifier, partitionSchema)
+            return made
         path = _parquet_path(sparkSession, identifier)
         store, _ = open_location(sparkSession, path, {})
         settings = all_settings(sparkSession)

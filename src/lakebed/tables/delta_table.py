@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from html import escape
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +38,7 @@ from lakebed.tables.merge_builder import (
     counts_frame,
 )
 from lakebed.tables.optimize_builder import DeltaOptimizeBuilder
+from lakebed.tables.served import served_class
 from lakebed.tables.vacuum_frames import vacuum_frame, vacuum_with_settings
 
 
@@ -81,6 +82,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         those of `storage_options` (`aws_access_key_id`).
         """
         options = _checked_options(hadoopConf)
+        if (served := served_class(sparkSession)) is not None:
+            return cast(DeltaTable, served.forPath(sparkSession, _checked_path(path), options))
         store, root = open_location(_checked_session(sparkSession), _checked_path(path), options)
         log = TableLog(store)
         # Opened for what it finds: no table, or one that this version of Lakebed cannot read.
@@ -94,6 +97,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         Delta tables alone, no views. A path may be given as ``delta.`/data/orders` ``.
         """
         name = _checked_name(tableOrViewName)
+        if (served := served_class(sparkSession)) is not None:
+            return cast(DeltaTable, served.forName(sparkSession, name))
         location = delta_location(_checked_session(sparkSession), name)
         try:
             return cls.forPath(sparkSession, location)
@@ -109,6 +114,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
         """Whether the folder, ``delta.`/folder` `` or name of the catalog is a Delta table."""
         session, given = _checked_session(sparkSession), _checked_path(identifier)
+        if (served := served_class(session)) is not None:
+            return bool(served.isDeltaTable(session, given))
         if _has_table(session, path_in(given) or given):
             return True
         if not is_name(given) or path_in(given) is not None:
@@ -131,13 +138,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under a name that expressions may use, as in `t.id = s.id`."""
-        if not isinstance(aliasName, str) or not aliasName:
-            raise InvalidArgumentError(
-                f"{aliasName!r} is not a name for a table", hint='give a text such as "t"'
-            )
-        return DeltaTable(
-            self._session, self._log, self._root, self._options, aliasName, self._frames
-        )
+        name = checked_alias(aliasName)
+        return DeltaTable(self._session, self._log, self._root, self._options, name, self._frames)
 
     def delete(self, condition: Condition | None = None) -> DataFrame:
         """Delete the rows for which the condition is true; all rows if there is none.
@@ -300,6 +302,14 @@ def _checked_session(session: Any) -> SparkSession:
             hint='give the session first: DeltaTable.forPath(spark, "/data/orders")',
         )
     return session
+
+
+def checked_alias(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise InvalidArgumentError(
+            f"{name!r} is not a name for a table", hint='give a text such as "t"'
+        )
+    return name
 
 
 def _has_table(session: SparkSession, path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -25,7 +25,14 @@ from lakebed.spark.session_settings import all_settings
 from lakebed.spark.table_names import parts_in
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
-from lakebed.spec.schema import LONG, DataType, StructField, StructType
+from lakebed.spec.schema import (
+    LONG,
+    DataType,
+    StructField,
+    StructType,
+    parse_schema,
+    schema_to_json,
+)
 
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 T = TypeVar("T")
@@ -133,6 +140,34 @@ class DeltaTableBuilder(Generic[T]):
         if not is_there(place, self._mode):
             self._make(place)
         return self._open_table(self._spark, place.location)
+
+    def definition(self) -> dict[str, Any]:
+        """What the builder was given, as JSON has it."""
+        return {
+            "mode": self._mode,
+            "location": self._location,
+            "parts": None if self._parts is None else list(self._parts),
+            "comment": self._comment,
+            "columns": schema_to_json(StructType(tuple(self._fields))),
+            "partition_by": list(self._partition_by),
+            "cluster_by": list(self._cluster_by),
+            "properties": dict(self._properties),
+        }
+
+    @staticmethod
+    def defined(
+        spark: SparkSession, given: Mapping[str, Any], open_table: Callable[[SparkSession, str], T]
+    ) -> DeltaTableBuilder[T]:
+        """The builder with a `definition`."""
+        made = DeltaTableBuilder(spark, given["mode"], open_table)
+        made._location = given["location"]
+        made._parts = None if given["parts"] is None else tuple(given["parts"])
+        made._comment = given["comment"]
+        made._fields = list(parse_schema(given["columns"]).fields)
+        made._partition_by = tuple(given["partition_by"])
+        made._cluster_by = tuple(given["cluster_by"])
+        made._properties = dict(given["properties"])
+        return made
 
     def _make(self, place: Place) -> None:
         schema = StructType(tuple(self._fields))

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lakebed.sessions.native import (
     alter,
+    calls,
     create,
     names,
     reads,
@@ -56,6 +57,7 @@ ANSWERS: Mapping[str, Answer] = {
     "latest_offset": streams.latest_offset,
     "batch": streams.batch,
     "add_batch": streams.add_batch,
+    "call": calls.call,
 }
 """By the names that the Java classes use."""
 
