@@ -63,9 +63,6 @@ abstract class DeltaParserBase extends SparkSqlParser {
 
   /** The command for a statement that Python knows; null if it does not. */
   protected LogicalPlan statement(String text, Map parameters) {
-    if (!Bridge.isConnected()) {
-      return null;
-    }
     String substituted = new VariableSubstitution().substitute(text);
     Map request =
         Bridge.map(new Object[] {"text", substituted, "parameters", parameters});
