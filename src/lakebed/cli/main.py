@@ -102,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     classpath = commands.add_parser(
         "classpath",
         help="print the class path for spark-shell, spark-sql and the Thrift server",
-        description="Prints the class path that makes Spark know Delta tables: spark-shell "
-        "--driver-class-path $(lakebed classpath) --conf spark.sql.extensions=lakebed.DeltaExtensions",
+        description="Prints the class path that makes Spark know Delta tables: "
+        "--driver-class-path with it, --conf spark.sql.extensions=lakebed.DeltaExtensions",
     )
     classpath.add_argument(
         "--spark-home", metavar="FOLDER", help="the Spark to start; else SPARK_HOME or PySpark's"
