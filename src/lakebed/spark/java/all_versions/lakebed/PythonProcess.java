@@ -13,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.python.Py4JServer;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,6 +54,16 @@ final class PythonProcess {
     };
     reader.setDaemon(true);
     reader.start();
+    stopWithContext();
+  }
+
+  /** py4j's threads for calls from Spark are no daemons: with Python alive the JVM would not end. */
+  private void stopWithContext() {
+    context.addSparkListener(new SparkListener() {
+      public void onApplicationEnd(SparkListenerApplicationEnd end) {
+        PythonProcess.this.stop();
+      }
+    });
   }
 
   boolean isFor(SparkContext given) {
