@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lakebed.cli.options import RunOptions, ServerOptions, SqlOptions
+from lakebed.cli.options import ClasspathOptions, RunOptions, ServerOptions, SqlOptions
 from lakebed.errors import LakebedError
 
 USAGE_ERROR = 2
@@ -52,7 +52,14 @@ def _server(options: ServerOptions) -> Callable[[], int]:
     return lambda: run(options)
 
 
+def _classpath(options: ClasspathOptions) -> Callable[[], int]:
+    from lakebed.cli.classpath import run
+
+    return lambda: run(options)
+
+
 _START: dict[str, Callable[[argparse.Namespace], Callable[[], int]]] = {
+    "classpath": lambda given: _classpath(ClasspathOptions(given.spark_home)),
     "run": lambda given: _run(_run_options(given)),
     "server": lambda given: _server(
         ServerOptions(given.host, given.port, given.master, _settings(given.conf))
@@ -91,6 +98,15 @@ def _parser() -> argparse.ArgumentParser:
     server.add_argument("--master", help="the master of Spark; else local[*]")
     server.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark"
+    )
+    classpath = commands.add_parser(
+        "classpath",
+        help="print the class path for spark-shell, spark-sql and the Thrift server",
+        description="Prints the class path that makes Spark know Delta tables: "
+        "--driver-class-path with it, --conf spark.sql.extensions=lakebed.DeltaExtensions",
+    )
+    classpath.add_argument(
+        "--spark-home", metavar="FOLDER", help="the Spark to start; else SPARK_HOME or PySpark's"
     )
     run = commands.add_parser(
         "run",

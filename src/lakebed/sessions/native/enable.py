@@ -13,9 +13,14 @@ from lakebed.sql.suggestions import suggest_names
 
 def enable_native(spark: SparkSession) -> None:
     """Once for a session; enabling it twice does no harm."""
+    answer_for(spark)
+    set_up(spark)
+
+
+def answer_for(spark: SparkSession) -> None:
+    """Lets this process answer the questions of the session's JVM."""
     failures.install(suggest)
     connect(spark, lambda: PythonSide(spark))
-    set_up(spark)
 
 
 def suggest(error: Exception) -> None:

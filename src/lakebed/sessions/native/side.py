@@ -25,6 +25,7 @@ from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.spark.failures import reported_to
 from lakebed.spark.internals.bridge import handed_over
 from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
 
 ANSWERS: Mapping[str, Answer] = {
     "read": reads.read,
@@ -83,6 +84,7 @@ class PythonSide:
             found = self._sessions.get(session_id)
             if found is None:
                 found = SparkSession(self._session.sparkContext, session)
+                install_rule(found, METADATA_ONLY)
                 self._sessions[session_id] = found
             self._sessions.move_to_end(session_id)
             while len(self._sessions) > _MOST:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaClass
 
 from lakebed.errors import UnsupportedSparkError
 from lakebed.spark.internals.versions import source_folders
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 CACHE = "LAKEBED_CACHE"
 """The environment variable that says where compiled classes are kept."""
@@ -31,12 +35,29 @@ def load_classes(gateway: Any, spark_version: str) -> None:
     if not vars(gateway).get(_LOADED):
         jvm = gateway.jvm
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        folder = class_folder(gateway, spark_version)
-        loader.addURL(jvm.java.io.File(str(folder)).toURI().toURL())
+        present = loader.getResource(f"{PACKAGE}/Bridge.class")
+        if present is None:
+            folder = class_folder(gateway, spark_version)
+            loader.addURL(jvm.java.io.File(str(folder)).toURI().toURL())
+        else:
+            _check_same(Path(str(present.getPath())).parents[1], spark_version)
         vars(gateway)[_LOADED] = True
 
 
 _LOADED = "_lakebed_classes"
+
+
+def _check_same(present: Path, spark_version: str) -> None:
+    """The class path of the JVM may have classes, as `lakebed classpath` prints them."""
+    if present.name != _folder_name(spark_version):
+        raise UnsupportedSparkError(
+            f"the class path has Lakebed's classes for another Lakebed or Spark: {present}",
+            hint="start Spark again with --driver-class-path $(lakebed classpath)",
+        )
+
+
+def _folder_name(spark_version: str) -> str:
+    return f"{spark_version}-{_digest(list(_sources(spark_version)))}"
 
 
 def new_instance(gateway: Any, name: str) -> Any:
@@ -49,10 +70,10 @@ def new_instance(gateway: Any, name: str) -> Any:
 
 def class_folder(gateway: Any, spark_version: str) -> Path:
     """The folder with the classes for this Spark."""
-    sources = list(_sources(spark_version))
-    folder = _cache() / f"{spark_version}-{_digest(sources)}"
-    if (folder / "META-INF").is_dir():
+    folder, is_ready = cached_folder(spark_version)
+    if is_ready:
         return folder
+    sources = list(_sources(spark_version))
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
@@ -70,13 +91,34 @@ def class_folder(gateway: Any, spark_version: str) -> Path:
     return folder
 
 
+def cached_folder(spark_version: str) -> tuple[Path, bool]:
+    """Where the classes for a version of Spark belong, and whether they are there."""
+    folder = _cache() / _folder_name(spark_version)
+    return folder, (folder / "META-INF").is_dir()
+
+
+def interpreter_folder() -> Path:
+    """A folder for the class path that says which Python has Lakebed (see `PythonProcess`)."""
+    name = hashlib.sha256(sys.executable.encode()).hexdigest()[:16]
+    folder = _cache().parent / "python" / name
+    (folder / PACKAGE).mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / PACKAGE / "python").write_text(sys.executable, encoding="utf-8")
+    return folder
+
+
 def _sources(spark_version: str) -> Iterator[tuple[str, str]]:
-    """The name of each file and its text."""
+    """The path of each file below its folder, and its text."""
     root = files("lakebed.spark") / "java"
     for folder in source_folders(spark_version):
-        for each in sorted((root / folder / PACKAGE).iterdir(), key=lambda path: path.name):
-            if each.name.endswith(".java"):
-                yield each.name, each.read_text("utf-8")
+        yield from _java_files(root / folder, "")
+
+
+def _java_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for each in sorted(folder.iterdir(), key=lambda path: path.name):
+        if each.is_dir():
+            yield from _java_files(each, f"{prefix}{each.name}/")
+        elif each.name.endswith(".java"):
+            yield f"{prefix}{each.name}", each.read_text("utf-8")
 
 
 def _digest(sources: list[tuple[str, str]]) -> str:
@@ -106,6 +148,7 @@ def _compile(gateway: Any, sources: list[tuple[str, str]], into: Path, version: 
     try:
         array = gateway.new_array(jvm.java.io.File, len(sources))
         for place, (name, text) in enumerate(sources):
+            (texts / name).parent.mkdir(parents=True, exist_ok=True)
             (texts / name).write_text(text, encoding="utf-8")
             array[place] = jvm.java.io.File(str(texts / name))
         compiler = jvm.org.codehaus.janino.Compiler()

@@ -6,18 +6,24 @@ import java.io.IOException;
 import java.lang.reflect.UndeclaredThrowableException;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.BiFunction;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.classic.SparkSession$;
+import py4j.Py4JException;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The way to Python. Spark creates sources, catalogs and extensions by the names of their classes,
- * so there is one for a JVM, and each call says which session it is about.
+ * so there is one for a JVM, and each call says which session it is about. Where Python did not
+ * start the JVM, the first question starts the Python process.
  */
 public final class Bridge {
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final long START_SECONDS = 120;
   private static volatile PythonSide python;
+  /** Where `python` is; null if it is in the process that started this JVM. */
+  private static volatile PythonProcess process;
 
   private Bridge() {}
 
@@ -25,23 +31,12 @@ public final class Bridge {
     python = given;
   }
 
-  public static boolean isConnected() {
-    return python != null;
-  }
-
   public static SparkSession session() {
     return (SparkSession) SparkSession$.MODULE$.active();
   }
 
   public static Object ask(String what, Map request, SparkSession session, Object given) {
-    PythonSide side = python;
-    if (side == null) {
-      throw new LakebedException(
-          "no Python process answers for Lakebed in this JVM; call lakebed.enable(spark), or start"
-              + " the application with `lakebed run`",
-          "NOT_CONNECTED",
-          null);
-    }
+    PythonSide side = side(session);
     try {
       String json = JSON.writeValueAsString(request);
       return side.answer(what, json, session, session.sessionUUID(), given);
@@ -51,14 +46,81 @@ public final class Bridge {
       // An exception of Spark that Java would have had to declare.
       Internals.raise(error.getCause());
       throw error;
-    } catch (py4j.Py4JException error) {
-      throw new LakebedException(
-          "the Python process that answers for Lakebed is gone: " + error.getMessage(),
-          "NOT_CONNECTED",
-          error);
+    } catch (Py4JException error) {
+      throw gone(error);
     } catch (RuntimeException error) {
       throw error instanceof SparkThrowable ? error : LakebedException.of(error);
     }
+  }
+
+  /** The answer of an object that Python gave, such as one that knows the files of a table. */
+  static Object apply(BiFunction given, Object first, Object second) {
+    try {
+      return given.apply(first, second);
+    } catch (Py4JException error) {
+      // py4j has one class of exception for both; a Python that lives has raised this one.
+      PythonProcess known = process;
+      throw known != null && !known.isAlive() ? gone(error) : error;
+    }
+  }
+
+  /** What answers; a process for it is started if there is none, or if it ended. */
+  private static PythonSide side(SparkSession session) {
+    PythonProcess known = process;
+    if (python != null && (known == null || known.isFor(session.sparkContext()))) {
+      return python;
+    }
+    synchronized (Bridge.class) {
+      if (process != null && !process.isFor(session.sparkContext())) {
+        process.stop();
+        process = null;
+        python = null;
+      }
+      if (python == null) {
+        start(session);
+      }
+      return python;
+    }
+  }
+
+  private static void start(SparkSession session) {
+    PythonProcess started = new PythonProcess(session.sparkContext());
+    long end = System.nanoTime() + START_SECONDS * 1000000000L;
+    while (python == null) {
+      if (!started.isAlive() || System.nanoTime() > end) {
+        LakebedException error = started.failedStart();
+        started.stop();
+        throw error;
+      }
+      pause();
+    }
+    process = started;
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(10);
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while Lakebed's Python process starts", error);
+    }
+  }
+
+  private static LakebedException gone(Py4JException error) {
+    PythonProcess known = process;
+    if (known == null) {
+      return notConnected(
+          "the Python process that answers for Lakebed is gone: " + error.getMessage(), error);
+    }
+    return notConnected(
+        "Lakebed's Python process ended" + known.ending()
+            + "\nhint: the next query starts it again; create DataFrames and temporary views of"
+            + " Delta tables again, and see DESCRIBE HISTORY before you repeat a write",
+        error);
+  }
+
+  static LakebedException notConnected(String message, Throwable cause) {
+    return new LakebedException("[NOT_CONNECTED] " + message, "NOT_CONNECTED", cause);
   }
 
   /** The answer to a question that gives JSON. */

@@ -1,5 +1,6 @@
 package lakebed;
 
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.classic.SparkSession;
@@ -7,9 +8,13 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
-/** For `spark.sql.extensions`: what makes a session know Delta tables, besides its catalog. */
+/** For `spark.sql.extensions`: what makes sessions of an application know Delta tables. */
 public class DeltaExtensions extends AbstractFunction1 {
+  static final String CATALOG = "spark.sql.catalog.spark_catalog";
+
   public Object apply(Object given) {
+    // Sessions take their settings from here, after their extensions.
+    SparkContext.getOrCreate().conf().setIfMissing(CATALOG, DeltaCatalog.class.getName());
     SparkSessionExtensions extensions = (SparkSessionExtensions) given;
     extensions.injectHintResolutionRule(new AbstractFunction1() {
       public Object apply(Object session) {
@@ -24,6 +29,13 @@ public class DeltaExtensions extends AbstractFunction1 {
     extensions.injectPostHocResolutionRule(new AbstractFunction1() {
       public Object apply(Object session) {
         return new ResolveCommands((SparkSession) session);
+      }
+    });
+    // One for all sessions: it knows the versions that a query reads.
+    final DeltaScans scans = new DeltaScans();
+    extensions.injectOptimizerRule(new AbstractFunction1() {
+      public Object apply(Object session) {
+        return scans;
       }
     });
     extensions.injectParser(new AbstractFunction2() {

@@ -118,7 +118,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
 
   public synchronized long sizeInBytes() {
     if (size == null) {
-      size = Long.valueOf(((Number) python.apply("size", null)).longValue());
+      size = Long.valueOf(((Number) Bridge.apply(python, "size", null)).longValue());
     }
     return size.longValue();
   }
@@ -139,7 +139,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
   // --- what Python knows ---
 
   public String[] inputFiles() {
-    String names = new String((byte[]) python.apply("names", null), StandardCharsets.UTF_8);
+    String names = new String((byte[]) Bridge.apply(python, "names", null), StandardCharsets.UTF_8);
     return names.isEmpty() ? new String[0] : names.split("\0", -1);
   }
 
@@ -155,7 +155,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
     for (int i = 0; i < filters.size(); i++) {
       request.append("\0").append(((TreeNode) filters.get(i)).toJSON());
     }
-    Object told = python.apply(request.toString(), filters.toArray());
+    Object told = Bridge.apply(python, request.toString(), filters.toArray());
     Seq found = told instanceof Seq ? (Seq) told : inOneFolder((byte[]) told);
     // A plan in a filter would stay, with all that it has computed, for as long as this index.
     if (!holdsPlan(partitionFilters) && !holdsPlan(dataFilters)) {
@@ -166,7 +166,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
 
   /** Aggregates over all rows, for the rule of Lakebed in Spark's optimizer. */
   public Object apply(Object request, Object filters) {
-    return python.apply("aggregates\0" + request, filters);
+    return Bridge.apply(python, "aggregates\0" + request, filters);
   }
 
   // --- answers ---

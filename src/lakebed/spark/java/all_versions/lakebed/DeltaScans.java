@@ -64,14 +64,17 @@ public class DeltaScans extends Rule {
   public void install(SparkSession session) {
     SparkSessionExtensions extensions = session.extensions();
     List known = CollectionConverters.asJava(extensions.buildOptimizerRules(session));
-    if (!known.contains(this)) {
-      final DeltaScans rule = this;
-      extensions.injectOptimizerRule(new AbstractFunction1() {
-        public Object apply(Object each) {
-          return rule;
-        }
-      });
+    for (int i = 0; i < known.size(); i++) {
+      if (known.get(i) instanceof DeltaScans) {
+        return;
+      }
     }
+    final DeltaScans rule = this;
+    extensions.injectOptimizerRule(new AbstractFunction1() {
+      public Object apply(Object each) {
+        return rule;
+      }
+    });
   }
 
   // --- the rule ---

@@ -13,13 +13,11 @@ import scala.collection.immutable.Seq;
  * lakebed.DeltaCatalog.
  */
 public class SessionSetup {
-  private static final String CATALOG = "spark.sql.catalog.spark_catalog";
-
   /** Once for a session. Sessions that are derived from it are set up too. */
   public void install(SparkSession session) throws Exception {
     // New sessions take their settings from here.
-    session.sparkContext().conf().set(CATALOG, DeltaCatalog.class.getName());
-    session.sessionState().conf().setConfString(CATALOG, DeltaCatalog.class.getName());
+    session.sparkContext().conf().set(DeltaExtensions.CATALOG, DeltaCatalog.class.getName());
+    session.sessionState().conf().setConfString(DeltaExtensions.CATALOG, DeltaCatalog.class.getName());
     Analyzer analyzer = session.sessionState().analyzer();
     if (has(analyzer.extendedResolutionRules())) {
       return;

@@ -87,7 +87,7 @@ public class TableFiles implements FileIndex {
   private DeltaFiles asked(String request) {
     if (current == null || (follows && !request.equals("same\0" + current))) {
       String known = current == null ? "" : current.toString();
-      Object found = python.apply(request + "\0" + known, null);
+      Object found = Bridge.apply(python, request + "\0" + known, null);
       current = found == null ? current : (DeltaFiles) found;
     }
     return current;
@@ -117,7 +117,7 @@ public class TableFiles implements FileIndex {
 
   public synchronized long sizeInBytes() {
     return current == null
-        ? ((Number) python.apply("size", null)).longValue()
+        ? ((Number) Bridge.apply(python, "size", null)).longValue()
         : current.sizeInBytes();
   }
 

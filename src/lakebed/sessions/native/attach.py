@@ -1,0 +1,61 @@
+"""The Python process of a JVM that Python did not start, such as that of `spark-shell`.
+
+`PythonProcess.java` runs this module with the port and the secret of a py4j server in the
+environment, where PySpark looks for them. The process ends when its input does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from lakebed.errors import LakebedError, UnsupportedSparkError
+from lakebed.sessions.native.enable import answer_for
+from lakebed.spark.internals.versions import parsed
+
+_VERSION = "LAKEBED_SPARK_VERSION"
+
+
+def main() -> int:
+    # Ctrl-C in a shell reaches all its processes. The JVM decides what it stops.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _check_version(os.environ[_VERSION])
+        answer_for(_attached())
+    except LakebedError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdin.buffer.read()
+    return 0
+
+
+def _check_version(spark: str) -> None:
+    installed = str(pyspark.__version__)
+    if parsed(installed) != parsed(spark):
+        raise UnsupportedSparkError(
+            f"this is Spark {spark}, and {sys.executable} has PySpark {installed}",
+            hint=f"{sys.executable} -m pip install 'pyspark=={spark}'",
+        )
+
+
+def _attached() -> SparkSession:
+    """A session of PySpark for the one that runs."""
+    gateway = launch_gateway()
+    running = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = gateway.jvm.JavaSparkContext.fromSparkContext(running)
+    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # PySpark has set it
+    return SparkSession(context, gateway.jvm.lakebed.Bridge.session())
+
+
+if __name__ == "__main__":
+    # PySpark would stop the SparkContext at exit, which is not its own.
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
