@@ -54,4 +54,14 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'lakebed' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyspark":
+            raise
+        from lakebed.errors import UnsupportedSparkError
+
+        raise UnsupportedSparkError(
+            f"lakebed.{name} needs PySpark: there is no module {error.name}",
+            hint="pip install 'lakebed[spark]', which brings a PySpark that Lakebed knows",
+        ) from error

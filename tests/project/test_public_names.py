@@ -41,3 +41,20 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
 def test_importing_lakebed_alone_imports_nothing_heavy(heavy: str) -> None:
     code = f"import sys, lakebed; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_without_pyspark_the_error_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["pyspark"] = None
+import lakebed
+from lakebed.errors import UnsupportedSparkError
+try:
+    lakebed.session()
+except UnsupportedSparkError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "UNSUPPORTED_SPARK" in done.stdout
+    assert "pip install 'lakebed[spark]'" in done.stdout
