@@ -85,6 +85,9 @@ def add_check(asked: Question) -> None:
 
 def _set(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
     given = {each["key"]: each["value"] for each in changes}
+    # Declarative Pipelines of Spark 4.1 and 4.2 set the format that the table has.
+    if given.get("provider", "").lower() == "delta":
+        del given["provider"]
     if "location" in given:
         set_location(
             asked.session, resolve(asked.session, asked.request["parts"]), given.pop("location")
