@@ -1,4 +1,4 @@
-"""Conditions and values of all kinds: a DELETE takes the rows that a query with its condition finds.
+"""Conditions and values of all kinds: a DELETE takes the rows that a query finds with them.
 
 Spark resolves them before Lakebed gets them, and Lakebed reads the table by a plan of its own.
 """

@@ -15,11 +15,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.errors import LakebedError, SqlError
+from lakebed.errors import LakebedError
 from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.session_catalog import create_entry
 from lakebed.spark.sql_text import quoted
-from lakebed.sql.parameters import bind
 
 SLOW = {
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -143,13 +142,6 @@ def test_malformed_queries_give_errors_of_ours_or_of_sparks(
     except Py4JJavaError as error:
         # PySpark 4.0 has no class for errors of scripts, and hands them on as they are.
         assert "SqlScriptingException" in str(error.java_exception)  # noqa: PT017
-
-
-@settings(max_examples=200)
-@given(text=token_soup | mutations | st.text(max_size=30), args=st.just({"x": "'it'"}))
-def test_parameters_of_any_text_are_bound_or_refused(text: str, args: Any) -> None:
-    with contextlib.suppress(SqlError):
-        bind(text, args)
 
 
 names = st.text(

@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from lakebed.spark.arrow_frames import arrow_frame
 from lakebed.spark.functions import functions_of
 from lakebed.sql.markers import Values
-from lakebed.sql.query import query_frame
 from lakebed.sql.statement import Slice
 
 Arguments = Mapping[str, Any] | Sequence[Any]
@@ -35,7 +34,7 @@ class SqlContext:
     def query(self, text: str, *parts: Slice) -> DataFrame:
         """The rows of a query, made of parts of the statement."""
         found = None if self.values is None else self.values.query(text, parts)
-        return query_frame(self.session, text) if found is None else found
+        return self.session.sql(text) if found is None else found
 
     def values_in(self, *parts: Slice) -> list[Any]:
         """The values for the markers in parts of the statement."""

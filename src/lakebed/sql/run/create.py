@@ -162,7 +162,7 @@ def _create_as(context: SqlContext, statement: CreateTable, place: Place) -> Non
     if not replaces and place.has_table():
         raise leftover(place)
     assert statement.query is not None
-    frame = context.session.sql(statement.query.text)
+    frame = context.query(statement.query.text, statement.query)
     settings, text = _settings(context.session), statement.text
     options = WriteOptions(
         mode="overwrite" if replaces else "errorifexists",
