@@ -11,12 +11,10 @@ import signal
 import sys
 
 import pyspark
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 
 from lakebed.errors import LakebedError, UnsupportedSparkError
 from lakebed.sessions.native.enable import answer_for
+from lakebed.spark.internals.attached_session import attached_session
 from lakebed.spark.internals.versions import parsed
 
 _VERSION = "LAKEBED_SPARK_VERSION"
@@ -27,7 +25,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         _check_version(os.environ[_VERSION])
-        answer_for(_attached())
+        answer_for(attached_session())
     except LakebedError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -42,16 +40,6 @@ def _check_version(spark: str) -> None:
             f"this is Spark {spark}, and {sys.executable} has PySpark {installed}",
             hint=f"{sys.executable} -m pip install 'pyspark=={spark}'",
         )
-
-
-def _attached() -> SparkSession:
-    """A session of PySpark for the one that runs."""
-    gateway = launch_gateway()
-    running = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
-    java = gateway.jvm.JavaSparkContext.fromSparkContext(running)
-    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # PySpark has set it
-    return SparkSession(context, gateway.jvm.lakebed.Bridge.session())
 
 
 if __name__ == "__main__":
