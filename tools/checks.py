@@ -27,12 +27,17 @@ class Outcome:
     seconds: float
 
 
+FAILED = "FAILED"
+SKIPPED = 77
+"""The exit status of a check that this machine has no tool for. It has said which."""
+
 STATIC = (
     Check("format", ("-m", "ruff", "format", "--check", ".")),
     Check("lint", ("-m", "ruff", "check", ".")),
     Check("types", ("-m", "mypy")),
     Check("types of tools", ("-m", "mypy", "tools", "examples")),
     Check("layers", (".venv/bin/lint-imports",)),
+    Check("Java", ("tools/java_sources.py",)),
 )
 
 _WITH_SPARK = ("tests/spark", "tests/golden", "tests/docs")
@@ -96,8 +101,12 @@ def report(outcomes: list[Outcome]) -> int:
     """Prints what passed and what failed; the exit status."""
     print()
     for each in outcomes:
-        print(f"{'FAILED' if each.status else 'ok':>6}  {each.name:<15} {each.seconds:6.1f} s")
-    return int(any(each.status for each in outcomes))
+        print(f"{_verdict(each):>7}  {each.name:<15} {each.seconds:6.1f} s")
+    return int(any(_verdict(each) == FAILED for each in outcomes))
+
+
+def _verdict(outcome: Outcome) -> str:
+    return {0: "ok", SKIPPED: "skipped"}.get(outcome.status, FAILED)
 
 
 def _run(environment: Environment, check: Check, output: IO[bytes] | None = None) -> Outcome:

@@ -27,7 +27,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test --spark 4.1  the tests of Spark, or others, on another Spark: 4.0, 4.1, 4.2, 4.3
   ./run test --spark all  every check and test, and on the older Sparks what must hold on each
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
-  ./run check             only the static checks: format, lint, types, layers
+  ./run check             only the static checks: format, lint, types, layers, Java
   ./run tidy              repair formatting and what else ruff can repair
   ./run bench             Lakebed beside its peers, in minutes; --full is longer and larger
   ./run bench NAME        run a single benchmark; --list lists them
@@ -75,10 +75,10 @@ def _test_everything(*, older: bool) -> int:
     """With `older` also what must hold on every Spark, on all but the newest."""
     environment = _environment(DEV)
     suites = [(environment, each) for each in SUITES]
+    # Before the static checks: Java is compiled for each Spark that there is.
+    others = [_environment(DEV, each) for each in SPARKS[:-1]] if older else []
     outcomes = run_checks(environment, STATIC)
-    if older:
-        others = [_environment(DEV, each) for each in SPARKS[:-1]]
-        suites += [(each, contract(each)) for each in others]
+    suites += [(each, contract(each)) for each in others]
     return report([*outcomes, *run_suites(suites)])
 
 

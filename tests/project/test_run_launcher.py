@@ -285,8 +285,8 @@ def test_every_older_spark_must_pass_its_contract_where_changes_land(
         used_machine.environ["CI"] = "true"
     done = used_machine.run("test", *arguments)
     assert done.returncode == 1, done.stderr
-    assert re.findall(r"^FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == ["Spark 4.1"]
-    assert re.findall(r"^    ok  (Spark .+?) {2,}", done.stdout, re.MULTILINE) == [
+    assert re.findall(r"^ FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == ["Spark 4.1"]
+    assert re.findall(r"^     ok  (Spark .+?) {2,}", done.stdout, re.MULTILINE) == [
         "Spark 4.0",
         "Spark 4.2",
     ]
@@ -345,10 +345,12 @@ def test_every_check_and_both_halves_of_the_tests_run_and_can_fail(
     used_machine.environ["FAILS"] = culprit
     done = used_machine.run("test")
     assert done.returncode == bool(failed), done.stderr
-    assert re.findall(r"^FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == failed
-    passed = re.findall(r"^    ok  (.+?) {2,}", done.stdout, re.MULTILINE)
+    assert re.findall(r"^ FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == failed
+    passed = re.findall(r"^     ok  (.+?) {2,}", done.stdout, re.MULTILINE)
     everything = [check.name for check in (*checks.STATIC, *checks.SUITES)]
-    assert passed == [name for name in everything if name not in failed]
+    assert passed == [name for name in everything if name not in (*failed, "Java")]
+    assert re.findall(r"^skipped  (.+?) {2,}", done.stdout, re.MULTILINE) == ["Java"]
+    assert "there is no javac. Install a JDK" in done.stdout
     assert len(re.findall("^pytest ", done.stdout, re.MULTILINE)) == 2
 
 

@@ -1,10 +1,10 @@
-// Puts rows on a space-filling curve: the twin of lakebed.arrow.curves. The body of a class, compiled by
-// Spark's executors (see MarkedRows.java).
+// Puts rows on a space-filling curve: the twin of lakebed.arrow.curves. The body of a class,
+// compiled by Spark's executors (see MarkedRows.java).
 //
 // references: 0 an int[] with the places of the columns, 1 a String[] with what they are ("long",
-// "double" or "text"), 2 an Object[] with the bounds of each (long[], double[] or String[]), 3 the bits
-// of a coordinate, 4 whether it is a Hilbert curve, 5 a long[]: keys at which parts begin, 6 an int[]:
-// what stands for each part.
+// "double" or "text"), 2 an Object[] with the bounds of each (long[], double[] or String[]), 3 the
+// bits of a coordinate, 4 whether it is a Hilbert curve, 5 a long[]: keys at which parts begin, 6
+// an int[]: what stands for each part.
 //
 // Rows come out with one column more, what stands for the part that they are in.
 

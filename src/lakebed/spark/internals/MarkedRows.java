@@ -1,8 +1,9 @@
-// Notes which rows of which files pass by, as bitmaps. The body of a class: Spark's executors compile
-// it, as they compile the code that Spark generates itself, so nothing has to be installed there.
+// Notes which rows of which files pass by, as bitmaps. The body of a class: Spark's executors
+// compile it, as they compile the code that Spark generates itself, so nothing has to be installed
+// there.
 //
-// references: 0 the place of the column with the number of the file (int), 1 that of the row's index
-// (long), 2 an int[] with places of columns to add up (long), 3 what comes out:
+// references: 0 the place of the column with the number of the file (int), 1 that of the row's
+// index (long), 2 an int[] with places of columns to add up (long), 3 what comes out:
 //   "rows"      the rows themselves; what was noted goes to the accumulator
 //   "nothing"   no rows; what was noted goes to the accumulator
 //   "bitmaps"   rows (file int, upper int, seen long, sums long..., bitmap binary)

@@ -1,14 +1,15 @@
-// Writes deletion vectors in the protocol's file format, many to a file. The body of a class, compiled
-// by Spark's executors (see MarkedRows.java).
+// Writes deletion vectors in the protocol's file format, many to a file. The body of a class,
+// compiled by Spark's executors (see MarkedRows.java).
 //
-// Rows come as MarkedRows gives them ("bitmaps"), all of a file together. One vector at a time is in
-// memory.
+// Rows come as MarkedRows gives them ("bitmaps"), all of a file together. One vector at a time is
+// in memory.
 //
-// references: 0 the root of the table, 1 how many letters of random folder the files get, 2 settings of
-// Hadoop, 3 the vectors that files have already, lines of (file, kind, place, offset, size) between
-// tabs, where the place is "i" data in Base64, "u" a path below the root or "p" a URI, 4 the number of sums, 5 a CollectionAccumulator of byte[]: records of
-// (file int, seen long, sums long..., marked long, total long, two longs of a UUID, length int,
-// folder, offset int, size int).
+// references: 0 the root of the table, 1 how many letters of random folder the files get, 2
+// settings of Hadoop, 3 the vectors that files have already, lines of (file, kind, place, offset,
+// size) between tabs, where the place is "i" data in Base64, "u" a path below the root or "p" a
+// URI, 4 the number of sums, 5 a CollectionAccumulator of byte[]: records of (file int, seen long,
+// sums long..., marked long, total long, two longs of a UUID, length int, folder, offset int, size
+// int).
 
 public Object generate(Object[] references) {
   return new StoredMarks(references);
@@ -216,7 +217,8 @@ final class StoredMarks extends org.apache.spark.sql.execution.BufferedRowIterat
       magic = NATIVE;
     }
     if (magic != NATIVE && magic != PORTABLE) {
-      throw new java.io.IOException("the deletion vector of file " + file + " is in no known format");
+      throw new java.io.IOException(
+          "the deletion vector of file " + file + " is in no known format");
     }
     java.nio.ByteOrder order = data.order();
     long count = magic == PORTABLE ? data.getLong() : (long) data.getInt();

@@ -33,9 +33,9 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Spark's own session catalog, in memory or a Hive metastore, whose tables of the provider delta are
- * Lakebed's. Names like delta.`/data/orders` are paths. `DeltaCatalog` adds what versions of Spark
- * have of their own.
+ * Spark's own session catalog, in memory or a Hive metastore, whose tables of the provider delta
+ * are Lakebed's. Names like delta.`/data/orders` are paths. `DeltaCatalog` adds what versions of
+ * Spark have of their own.
  */
 abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements StagingTableCatalog {
   private static final String EMBEDDED = "spark.lakebed.catalog";
@@ -124,7 +124,7 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
     return super.loadTable(ident);
   }
 
-  /** The table of a name like `orders@v3`; null if the name is another one, or of no Delta table. */
+  /** The table of a name like `orders@v3`; null if it is another name, or not of a Delta table. */
   private Table versioned(Identifier ident, int kind) throws NoSuchTableException {
     Matcher parts = VERSIONED.matcher(ident.name());
     if (!parts.matches() || kind == TARGET) {
@@ -161,7 +161,9 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
     if (found instanceof V1Table && overwrites) {
       // Spark would drop it first, and write then.
       throw new LakebedException(
-          "[TABLE_EXISTS] " + ident + " is not a Delta table; drop it first, or choose another name",
+          "[TABLE_EXISTS] "
+              + ident
+              + " is not a Delta table; drop it first, or choose another name",
           "TABLE_EXISTS",
           null);
     }
@@ -238,7 +240,8 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
     return createTable(ident, columns, partitions, properties);
   }
 
-  public Table createTable(Identifier ident, Column[] columns, Transform[] partitions, Map properties)
+  public Table createTable(
+      Identifier ident, Column[] columns, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isDelta(ident, properties)) {
       return super.createTable(ident, columns, partitions, properties);
@@ -255,7 +258,7 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
     }
   }
 
-  public Table alterTable(Identifier ident, TableChange[] changes) throws NoSuchTableException {
+  public Table alterTable(Identifier ident, TableChange... changes) throws NoSuchTableException {
     Table found = load(ident, new HashMap(), TARGET);
     if (!(found instanceof DeltaTable)) {
       return super.alterTable(ident, changes);
@@ -308,7 +311,8 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
 
   public void createNamespace(String[] namespace, Map metadata)
       throws NamespaceAlreadyExistsException {
-    Map request = Bridge.map(new Object[] {"parts", Arrays.asList(namespace), "metadata", metadata});
+    Map request =
+        Bridge.map(new Object[] {"parts", Arrays.asList(namespace), "metadata", metadata});
     boolean isEmbedded = Bridge.session().sessionState().conf().contains(EMBEDDED);
     if (!isEmbedded
         || !Boolean.TRUE.equals(Bridge.ask("create_schema", request, Bridge.session(), null))) {
@@ -329,18 +333,21 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
 
   // --- tables that are made with their rows ---
 
+  @SuppressWarnings("deprecation")
   public StagedTable stageCreate(
       Identifier ident, Column[] columns, Transform[] partitions, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     return staged("create", ident, columns, partitions, properties);
   }
 
+  @SuppressWarnings("deprecation")
   public StagedTable stageReplace(
       Identifier ident, Column[] columns, Transform[] partitions, Map properties)
       throws NoSuchNamespaceException, NoSuchTableException {
     return staged("replace", ident, columns, partitions, properties);
   }
 
+  @SuppressWarnings("deprecation")
   public StagedTable stageCreateOrReplace(
       Identifier ident, Column[] columns, Transform[] partitions, Map properties)
       throws NoSuchNamespaceException {

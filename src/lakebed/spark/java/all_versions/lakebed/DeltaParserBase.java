@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's parser and the statements that it does not know, such as OPTIMIZE. `DeltaParser` adds what
- * versions of Spark have of their own.
+ * Spark's parser and the statements that it does not know, such as OPTIMIZE. `DeltaParser` adds
+ * what versions of Spark have of their own.
  */
 abstract class DeltaParserBase extends SparkSqlParser {
   /** Spark would read DESCRIBE HISTORY t as the column t of a table that is called history. */

@@ -163,6 +163,7 @@ public class DeltaScans extends Rule {
   }
 
   /** A copy whose source plans the scan for this query. */
+  @SuppressWarnings("deprecation")
   private static LogicalPlan readAgain(DataSourceV2Relation relation) {
     Map options = new HashMap(relation.options().asCaseSensitiveMap());
     options.put(COPIED, "true");

@@ -43,6 +43,7 @@ public class DeltaSink implements Sink {
     return "delta";
   }
 
+  @SuppressWarnings("deprecation")
   public StructType schema() {
     return new StructType();
   }

@@ -68,7 +68,8 @@ public class DeltaSource
   }
 
   private static DeltaRelation relation(SQLContext context, Map options, StructType schema) {
-    return new DeltaRelation(context, table((SparkSession) context.sparkSession(), options, schema));
+    return new DeltaRelation(
+        context, table((SparkSession) context.sparkSession(), options, schema));
   }
 
   private static DeltaTable table(SparkSession session, Map given, StructType schema) {

@@ -127,6 +127,7 @@ public class DeltaTable
   }
 
   /** Tables that a query reads are opened once, for their columns and their plan. */
+  @SuppressWarnings("deprecation")
   public StructType schema() {
     return plan().schema();
   }

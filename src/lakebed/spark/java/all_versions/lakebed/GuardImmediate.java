@@ -10,8 +10,8 @@ import org.apache.spark.sql.errors.QueryCompilationErrors;
 import scala.collection.immutable.Seq;
 
 /**
- * EXECUTE IMMEDIATE ... INTO takes a query. Spark would run any other statement first, and refuse it
- * then. It parses the text in the thread of this rule, before which the rule is applied.
+ * EXECUTE IMMEDIATE ... INTO takes a query. Spark would run any other statement first, and refuse
+ * it then. It parses the text in the thread of this rule, before which the rule is applied.
  */
 public class GuardImmediate extends Rule {
   private static final ThreadLocal IS_INTO = new ThreadLocal();

@@ -6,6 +6,7 @@ import org.apache.spark.SparkThrowable;
 
 /** An error of Lakebed as one of Spark, with its code as the condition. */
 public class LakebedException extends RuntimeException implements SparkThrowable {
+  private static final long serialVersionUID = 1L;
   private static final Pattern CODE = Pattern.compile("\\s*\\[([A-Z_0-9.]+)\\]");
 
   private final String condition;
@@ -26,6 +27,7 @@ public class LakebedException extends RuntimeException implements SparkThrowable
     return condition;
   }
 
+  @SuppressWarnings("deprecation")
   public String getErrorClass() {
     return condition;
   }

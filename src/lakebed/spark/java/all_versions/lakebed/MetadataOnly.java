@@ -353,7 +353,8 @@ public class MetadataOnly extends Rule {
     }
 
     private boolean mayLeaveOutFiles() {
-      scala.collection.immutable.Map options = CaseInsensitiveMap$.MODULE$.apply(relation.options());
+      scala.collection.immutable.Map options =
+          CaseInsensitiveMap$.MODULE$.apply(relation.options());
       return options.contains("ignoreMissingFiles") || options.contains("ignoreCorruptFiles");
     }
 

@@ -53,6 +53,7 @@ class OtherStagedTable implements StagedTable, SupportsWrite {
     return table.name();
   }
 
+  @SuppressWarnings("deprecation")
   public StructType schema() {
     return table.schema();
   }

@@ -57,7 +57,7 @@ final class PythonProcess {
     stopWithContext();
   }
 
-  /** py4j's threads for calls from Spark are no daemons: with Python alive the JVM would not end. */
+  /** py4j's threads for calls from Spark are no daemons: while Python lives the JVM cannot end. */
   private void stopWithContext() {
     context.addSparkListener(new SparkListener() {
       public void onApplicationEnd(SparkListenerApplicationEnd end) {

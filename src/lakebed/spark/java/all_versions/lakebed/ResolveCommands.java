@@ -98,7 +98,7 @@ public class ResolveCommands extends Rule {
 
   // --- writes ---
 
-  /** FROM ... INSERT ... INSERT ...: a union of writes, which see the same version of the source. */
+  /** FROM ... INSERT ... INSERT ...: a union of writes, which see one version of the source. */
   private LogicalPlan inserts(Union plan) {
     int others = 0;
     List requests = new ArrayList();
@@ -120,7 +120,8 @@ public class ResolveCommands extends Rule {
     }
     if (others > 0) {
       throw new LakebedException(
-          "[UNSUPPORTED_FEATURE] one statement inserts either into Delta tables alone, or into none",
+          "[UNSUPPORTED_FEATURE] one statement inserts either into Delta tables alone,"
+              + " or into none",
           "UNSUPPORTED_FEATURE",
           null);
     }

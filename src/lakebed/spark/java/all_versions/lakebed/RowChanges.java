@@ -166,7 +166,9 @@ class RowChanges {
       String path = path(each.key());
       if (values.containsKey(path)) {
         throw new LakebedException(
-            "[INVALID_ARGUMENT] the column " + path + " is assigned twice", "INVALID_ARGUMENT", null);
+            "[INVALID_ARGUMENT] the column " + path + " is assigned twice",
+            "INVALID_ARGUMENT",
+            null);
       }
       values.put(path, value);
     }
@@ -191,7 +193,9 @@ class RowChanges {
       return Internals.quoted(((Attribute) key).name());
     }
     throw new LakebedException(
-        "[INVALID_ARGUMENT] " + key.sql() + " is not a column of the table", "INVALID_ARGUMENT", null);
+        "[INVALID_ARGUMENT] " + key.sql() + " is not a column of the table",
+        "INVALID_ARGUMENT",
+        null);
   }
 
   /** Without what the statement calls the table. */

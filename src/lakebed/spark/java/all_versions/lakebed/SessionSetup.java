@@ -17,7 +17,10 @@ public class SessionSetup {
   public void install(SparkSession session) throws Exception {
     // New sessions take their settings from here.
     session.sparkContext().conf().set(DeltaExtensions.CATALOG, DeltaCatalog.class.getName());
-    session.sessionState().conf().setConfString(DeltaExtensions.CATALOG, DeltaCatalog.class.getName());
+    session
+        .sessionState()
+        .conf()
+        .setConfString(DeltaExtensions.CATALOG, DeltaCatalog.class.getName());
     Analyzer analyzer = session.sessionState().analyzer();
     if (has(analyzer.extendedResolutionRules())) {
       return;

@@ -17,7 +17,11 @@ class StagedDeltaTable extends DeltaTable implements StagedTable {
   private Dataset rows;
 
   StagedDeltaTable(
-      SparkSession session, String name, StructType schema, Transform[] partitions, Map definition) {
+      SparkSession session,
+      String name,
+      StructType schema,
+      Transform[] partitions,
+      Map definition) {
     super(session, name, null, new HashMap(), null);
     this.schema = schema;
     this.partitions = partitions;

@@ -77,6 +77,7 @@ final class TableChanges {
     return found;
   }
 
+  @SuppressWarnings("deprecation")
   private static Map change(TableChange change) {
     if (change instanceof TableChange.SetProperty) {
       TableChange.SetProperty set = (TableChange.SetProperty) change;

@@ -33,8 +33,8 @@ import scala.runtime.AbstractFunction0;
 /** Spark's writer of files, straight into the folder of a table. */
 public class TableWrites {
   /**
-   * Writes all rows of a query whose last columns are the partition columns. Each line of the result
-   * is a file of an attempt that counts: its size, its time and its URI, between tabs.
+   * Writes all rows of a query whose last columns are the partition columns. Each line of the
+   * result is a file of an attempt that counts: its size, its time and its URI, between tabs.
    */
   public String write(
       final SparkSession session,
@@ -90,11 +90,14 @@ public class TableWrites {
   }
 
   /**
-   * The driver's half of Spark's commit protocol for streams of files. Executors get Spark's own class,
-   * which gives each file its final name and reports the files of its attempt. Spark hands the report
-   * of one attempt of each task to the driver; here these are kept in memory, and no manifest is written.
+   * The driver's half of Spark's commit protocol for streams of files. Executors get Spark's own
+   * class, which gives each file its final name and reports the files of its attempt. Spark hands
+   * the report of one attempt of each task to the driver; here these are kept in memory, and no
+   * manifest is written.
    */
   static class Committer extends ManifestFileCommitProtocol {
+    private static final long serialVersionUID = 1L;
+
     private final String id;
     private final String folder;
     private final List finished = new ArrayList();

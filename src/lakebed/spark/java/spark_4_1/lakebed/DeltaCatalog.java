@@ -58,7 +58,8 @@ public class DeltaCatalog extends DeltaCatalogBase {
     for (int i = 0; i < constraints.length; i++) {
       if (!(constraints[i] instanceof Check)) {
         throw new LakebedException(
-            "[UNSUPPORTED_FEATURE] Delta tables have CHECK constraints alone: " + constraints[i].toDDL(),
+            "[UNSUPPORTED_FEATURE] Delta tables have CHECK constraints alone: "
+                + constraints[i].toDDL(),
             "UNSUPPORTED_FEATURE",
             null);
       }
