@@ -5,6 +5,7 @@ Spark resolves them before Lakebed gets them, and Lakebed reads the table by a p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,7 @@ CONDITIONS = [
 
 
 @pytest.fixture(scope="module")
-def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The path of a table that the tests copy."""
     path = str(tmp_path_factory.mktemp("conditions") / "rows")
     spark.sql(
@@ -97,7 +98,8 @@ def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
         AS t(id, k, s, st, arr, mp, d, ts, x, dec)"""
     ).repartition(2).write.format("delta").save(path)
     spark.sql("SELECT * FROM VALUES (2L), (3L), (6L) AS t(id)").createOrReplaceTempView("other")
-    return path
+    yield path
+    spark.catalog.dropTempView("other")
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
