@@ -10,7 +10,7 @@ import sys
 import threading
 
 from lakebed.cli.options import ServerOptions
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.sessions.enable import session
 from lakebed.spark.internals.connect_service import RELATIONS, TABLE_CALLS, start_service
 from lakebed.spark.served import SERVER
@@ -35,6 +35,9 @@ def run(options: ServerOptions) -> int:
     try:
         # Not by Spark's plugin, which listens before Lakebed can answer.
         port = start_service(spark)
+    except LakebedError:
+        spark.stop()
+        raise
     except Exception as error:
         spark.stop()
         raise InvalidArgumentError(

@@ -49,15 +49,15 @@ _LOADED = "_lakebed_classes"
 
 def _check_same(present: Path, spark_version: str) -> None:
     """The class path of the JVM may have classes, as `lakebed classpath` prints them."""
-    if present.name != _folder_name(spark_version):
+    if present.name not in {_folder_name(spark_version, with_connect=e) for e in (True, False)}:
         raise UnsupportedSparkError(
             f"the class path has Lakebed's classes for another Lakebed or Spark: {present}",
             hint="start Spark again with --driver-class-path $(lakebed classpath)",
         )
 
 
-def _folder_name(spark_version: str) -> str:
-    return f"{spark_version}-{_digest(list(_sources(spark_version)))}"
+def _folder_name(spark_version: str, *, with_connect: bool) -> str:
+    return f"{spark_version}-{_digest(list(_sources(spark_version, with_connect)))}"
 
 
 def new_instance(gateway: Any, name: str) -> Any:
@@ -70,10 +70,11 @@ def new_instance(gateway: Any, name: str) -> Any:
 
 def class_folder(gateway: Any, spark_version: str) -> Path:
     """The folder with the classes for this Spark."""
-    folder, is_ready = cached_folder(spark_version)
+    with_connect = has_connect(gateway)
+    folder, is_ready = cached_folder(spark_version, with_connect=with_connect)
     if is_ready:
         return folder
-    sources = list(_sources(spark_version))
+    sources = list(_sources(spark_version, with_connect))
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
@@ -91,9 +92,20 @@ def class_folder(gateway: Any, spark_version: str) -> Path:
     return folder
 
 
-def cached_folder(spark_version: str) -> tuple[Path, bool]:
-    """Where the classes for a version of Spark belong, and whether they are there."""
-    folder = _cache() / _folder_name(spark_version)
+def has_connect(gateway: Any) -> bool:
+    """Whether the class path has Spark Connect's server; builds of Spark may leave it out."""
+    loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return loader.getResource(_CONNECT_PLUGIN) is not None
+
+
+_CONNECT_PLUGIN = "org/apache/spark/sql/connect/plugin/RelationPlugin.class"
+_NEED_CONNECT = frozenset({f"{PACKAGE}/TableCalls.java"})
+"""Sources that compile only where the server of Spark Connect is on the class path."""
+
+
+def cached_folder(spark_version: str, *, with_connect: bool) -> tuple[Path, bool]:
+    """Where the classes for a Spark belong, and whether they are there."""
+    folder = _cache() / _folder_name(spark_version, with_connect=with_connect)
     return folder, (folder / "META-INF").is_dir()
 
 
@@ -106,11 +118,13 @@ def interpreter_folder() -> Path:
     return folder
 
 
-def _sources(spark_version: str) -> Iterator[tuple[str, str]]:
+def _sources(spark_version: str, with_connect: bool) -> Iterator[tuple[str, str]]:
     """The path of each file below its folder, and its text."""
     root = files("lakebed.spark") / "java"
     for folder in source_folders(spark_version):
-        yield from _java_files(root / folder, "")
+        for name, text in _java_files(root / folder, ""):
+            if with_connect or name not in _NEED_CONNECT:
+                yield name, text
 
 
 def _java_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:

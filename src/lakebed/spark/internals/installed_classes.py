@@ -27,7 +27,8 @@ def class_path(spark_home: str | None = None) -> list[Path]:
     """The folders: the classes for a Spark, and one that tells the JVM which Python has Lakebed."""
     home = Path(spark_home or _find_spark_home())
     version = _version(home)
-    folder, is_ready = cached_folder(version)
+    with_connect = any((home / "jars").glob("spark-connect_*.jar"))
+    folder, is_ready = cached_folder(version, with_connect=with_connect)
     if not is_ready:
         with _jvm(home) as gateway:
             folder = class_folder(gateway, version)
