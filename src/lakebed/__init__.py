@@ -56,12 +56,8 @@ def __getattr__(name: str) -> Any:
     module, _, attribute = _HOMES[name].partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "pyspark":
-            raise
-        from lakebed.errors import UnsupportedSparkError
+    except ImportError as error:
+        from lakebed.spark.internals.versions import refuse_import
 
-        raise UnsupportedSparkError(
-            f"lakebed.{name} needs PySpark: there is no module {error.name}",
-            hint="pip install 'lakebed[spark]', which brings a PySpark that Lakebed knows",
-        ) from error
+        refuse_import(f"lakebed.{name}", error)
+        raise

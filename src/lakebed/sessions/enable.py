@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark.enabled import ENABLED
 from lakebed.spark.functions import is_connect
+from lakebed.spark.internals.versions import explained_start
 from lakebed.spark.served import is_served
 from lakebed.spark.workers.plane import register
 
@@ -36,7 +37,9 @@ def session(
         builder = builder.remote(remote)
     for key, value in conf.items():
         builder = builder.config(_setting(key), _text(value))
-    return enable(builder.getOrCreate())
+    with explained_start():
+        spark = builder.getOrCreate()
+    return enable(spark)
 
 
 def enable(spark: SparkSession) -> SparkSession:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import JavaClass
 
 from lakebed.errors import UnsupportedSparkError
-from lakebed.spark.internals.versions import source_folders
+from lakebed.spark.internals.versions import does_not_fit, source_folders
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -174,9 +174,13 @@ def _compile(gateway: Any, sources: list[tuple[str, str]], into: Path, version: 
         compiler.setSourceVersion(8)
         compiler.compile(array)
     except Exception as error:
-        raise UnsupportedSparkError(
-            f"Lakebed's Java classes cannot be compiled for Spark {version}: {error}",
-            hint="install a Spark that Lakebed knows: pip install 'lakebed[spark]'",
-        ) from error
+        raise does_not_fit(version, _missing(error, texts)) from error
     finally:
         shutil.rmtree(texts, ignore_errors=True)
+
+
+def _missing(error: Exception, texts: Path) -> str:
+    """What the compiler says, without Java's trace and without the folder of this compilation."""
+    cause = getattr(error, "java_exception", None)
+    said = str(error if cause is None else cause.getMessage())
+    return f"{PACKAGE}: {said.splitlines()[0].replace(f'{texts}/', '')}".rstrip(".")

@@ -19,6 +19,7 @@ from pyspark.java_gateway import launch_gateway
 
 from lakebed.errors import UnsupportedSparkError
 from lakebed.spark.internals.classes import cached_folder, class_folder, interpreter_folder
+from lakebed.spark.internals.versions import explained_start
 
 _CORE = re.compile(r"spark-core_[\d.]+-(\d.*)\.jar")
 
@@ -53,7 +54,8 @@ def _jvm(home: Path) -> Iterator[Any]:
     os.environ["SPARK_HOME"] = str(home)
     try:
         # What Java writes is not part of the command's output.
-        gateway = launch_gateway(popen_kwargs={"stdout": sys.stderr})
+        with explained_start():
+            gateway = launch_gateway(popen_kwargs={"stdout": sys.stderr})
     finally:
         if before is None:
             del os.environ["SPARK_HOME"]

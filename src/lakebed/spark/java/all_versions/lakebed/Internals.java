@@ -58,7 +58,7 @@ public class Internals {
         }
       }
     }
-    throw new IllegalStateException("no method " + name);
+    throw missing("method " + name + " in " + target.getClass().getName());
   }
 
   /** A view is analyzed by itself, with the database and the settings that it was made with. */
@@ -99,7 +99,7 @@ public class Internals {
           : new Object[] {configs, isTemporary, view.desc().createVersion()};
       return (SQLConf) call(methods[i], View$.MODULE$, arguments);
     }
-    throw new IllegalStateException("no effectiveSQLConf");
+    throw missing("method effectiveSQLConf in " + View$.class.getName());
   }
 
   /** Scala hides private methods by a longer name. */
@@ -110,7 +110,15 @@ public class Internals {
         return call(methods[i], target, new Object[] {argument});
       }
     }
-    throw new IllegalStateException("no " + name);
+    throw missing("method " + name + " in " + Analyzer.class.getName());
+  }
+
+  /** For what Lakebed looks up by its name: the compiler does not see that this Spark has it not. */
+  public static LakebedException missing(String what) {
+    String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
+    String message = "[UNSUPPORTED_SPARK] Lakebed does not fit Spark " + version + ": there is no "
+        + what + "\n  hint: pip install 'lakebed[spark]', which brings a PySpark that Lakebed knows";
+    return new LakebedException(message, "UNSUPPORTED_SPARK", null);
   }
 
   public static Object call(Method method, Object target, Object[] arguments) {

@@ -69,6 +69,6 @@ public class SessionSetup {
         }
       }
     }
-    throw new NoSuchFieldException(name);
+    throw Internals.missing("field " + name + " in " + type.getName());
   }
 }

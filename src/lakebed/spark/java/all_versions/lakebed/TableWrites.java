@@ -86,7 +86,7 @@ public class TableWrites {
         return methods[i];
       }
     }
-    throw new IllegalStateException("no " + name);
+    throw Internals.missing("method " + name + " in " + FileFormatWriter.class.getName());
   }
 
   /**
