@@ -113,11 +113,12 @@ public class Internals {
     throw missing("method " + name + " in " + Analyzer.class.getName());
   }
 
-  /** For what Lakebed looks up by its name: the compiler does not see that this Spark has it not. */
+  /** For what is looked up by its name: the compiler does not see that this Spark lacks it. */
   public static LakebedException missing(String what) {
     String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
     String message = "[UNSUPPORTED_SPARK] Lakebed does not fit Spark " + version + ": there is no "
-        + what + "\n  hint: pip install 'lakebed[spark]', which brings a PySpark that Lakebed knows";
+        + what
+        + "\n  hint: pip install 'lakebed[spark]', which brings a PySpark that Lakebed knows";
     return new LakebedException(message, "UNSUPPORTED_SPARK", null);
   }
 
