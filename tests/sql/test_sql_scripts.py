@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed.errors import (
     ConstraintViolationError,
+    SqlError,
     TableNotFoundError,
     VersionNotFoundError,
 )
@@ -281,12 +282,92 @@ def test_execute_immediate_runs_what_spark_does_not_know(shop: SparkSession) -> 
         shop.sql("EXECUTE IMMEDIATE 'OPTIMIZ orders'")
 
 
-def test_statements_that_spark_does_not_know_need_execute_immediate_in_a_script(
-    shop: SparkSession,
-) -> None:
+def test_a_script_runs_statements_that_spark_does_not_know(shop: SparkSession) -> None:
+    script = """
+    -- 𝒳: one character, two of Java
+    BEGIN
+      DECLARE n INT DEFAULT 0;
+      DECLARE EXIT HANDLER FOR SQLEXCEPTION
+      BEGIN
+        RESTORE TABLE orders TO VERSION AS OF 0;
+      END;
+      INSERT INTO orders VALUES (3, '𝒴; OPTIMIZE nothing;');
+      OPTIMIZE orders;
+      WHILE n < 2 DO
+        SET n = CASE WHEN n < 0 THEN n ELSE n + 1 END;
+        IF n = 1 THEN
+          RESTORE TABLE orders
+            TO VERSION AS OF :version;
+        ELSE
+          DELETE FROM orders WHERE id = 2;
+          VACUUM orders;
+        END IF;
+      END WHILE;
+      INSERT INTO orders VALUES (5000, 'too large');
+      OPTIMIZE orders;
+    END"""
+    shop.sql(script, {"version": 1})
+    history = shop.sql("DESCRIBE HISTORY orders").collect()
+    done = [each["operation"] for each in reversed(history)][3:]
+    assert done == ["OPTIMIZE", "RESTORE", "DELETE", "VACUUM START", "VACUUM END", "RESTORE"]
+    assert history[0]["operationParameters"]["version"] == "0"
+    assert stored(shop) == []
+
+
+@pytest.mark.parametrize("value", [1, 2, 3])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IF n = 1 THEN OPTIMIZE orders; ELSEIF n = 2 THEN DELETE FROM orders; ELSE {last}; END IF",
+        "CASE n WHEN 1 THEN OPTIMIZE orders; WHEN 2 THEN DELETE FROM orders; ELSE {last}; END CASE",
+        "CASE WHEN n = 1 THEN OPTIMIZE orders; WHEN n = 2 THEN DELETE FROM orders; ELSE {last}; "
+        "END CASE",
+    ],
+    ids=["IF", "CASE n", "CASE"],
+)
+def test_a_script_takes_the_right_branch(shop: SparkSession, text: str, value: int) -> None:
+    shop.sql("INSERT INTO orders VALUES (3, 'c')")
+    last = "RESTORE TABLE orders TO VERSION AS OF 0"
+    shop.sql(f"BEGIN DECLARE n INT DEFAULT {value}; {text.format(last=last)}; END")
+    history = shop.sql("DESCRIBE HISTORY orders").collect()
+    assert history[0]["version"] == 3
+    assert history[0]["operation"] == {1: "OPTIMIZE", 2: "DELETE", 3: "RESTORE"}[value]
+
+
+@pytest.mark.parametrize("word", ["HISTORY", "history", "DETAIL"])
+def test_a_script_describes_tables(shop: SparkSession, word: str) -> None:
+    """Rows of commands are no result of a script, in Spark as here."""
+    assert shop.sql(f"BEGIN DESCRIBE {word} orders; END").columns == []
+    with pytest.raises(TableNotFoundError):
+        shop.sql(f"BEGIN DESC {word} missing; END")
+
+
+def test_a_script_creates_by_path_and_inserts_defaults(shop: SparkSession, tmp_path: Path) -> None:
+    shop.sql(
+        f"""BEGIN
+          CREATE TABLE delta.`{tmp_path}/t` (a INT, i BIGINT GENERATED ALWAYS AS IDENTITY);
+          INSERT INTO delta.`{tmp_path}/t` VALUES (1, DEFAULT);
+          CREATE TABLE delta.`{tmp_path}/copy` SHALLOW CLONE delta.`{tmp_path}/t`;
+        END"""
+    )
+    assert lakebed.open(tmp_path / "t").to_arrow().to_pylist() == [{"a": 1, "i": 1}]
+    assert lakebed.open(tmp_path / "copy").to_arrow().to_pylist() == [{"a": 1, "i": 1}]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "BEGIN OPTIMIZE orders; SELEC 1; END",
+        "BEGIN OPTIMIZE orders; SELECT *; END",
+        "BEGIN SELECT CASE WHEN true THEN OPTIMIZE orders END; END",
+        "BEGIN OPTIMIZE orders",
+    ],
+)
+def test_a_script_with_an_error_runs_nothing(shop: SparkSession, script: str) -> None:
     with pytest.raises(ParseException):
-        shop.sql("BEGIN OPTIMIZE orders; END")
-    shop.sql("BEGIN EXECUTE IMMEDIATE 'OPTIMIZE orders'; END")
+        shop.sql(script)
+    with pytest.raises(SqlError):
+        shop.sql("BEGIN DELETE FROM orders; OPTIMIZE orders ZORDER OF (id); END")
     assert stored(shop) == [(1, "a"), (2, "b")]
 
 

@@ -50,6 +50,7 @@ ANSWERS: Mapping[str, Answer] = {
     "create_schema": names.create_schema,
     "drop_schema": names.drop_schema,
     "parse": statements.parse,
+    "script": statements.script,
     "columns": statements.columns,
     "run": statements.run,
     "show_create": statements.show_create,

@@ -18,6 +18,7 @@ from lakebed.sql.markers import Values, find_markers
 from lakebed.sql.parse import parse_own
 from lakebed.sql.results import result_schema
 from lakebed.sql.run.drop import create_text
+from lakebed.sql.scripts import own_statements
 from lakebed.sql.statement import Statement
 from lakebed.tables.delta_table import DeltaTable
 
@@ -33,6 +34,13 @@ def parse(asked: Question) -> str:
     schema = None if previews else result_schema(statement)
     found = [{"name": each.name, "position": each.position} for each in find_markers(text)]
     return orjson.dumps({"known": True, "schema": schema, "markers": found}).decode()
+
+
+def script(asked: Question) -> str:
+    """Which statements of a script are Lakebed's."""
+    found = own_statements(str(asked.request["text"]))
+    parts = [{"text": each.text, "position": each.position} for each in found]
+    return orjson.dumps({"statements": parts}).decode()
 
 
 def columns(asked: Question) -> str:

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
+import org.apache.spark.sql.catalyst.plans.logical.CompoundBody;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -23,6 +24,9 @@ final class Creates {
 
   /** A path such as delta.`/data/orders` says the format by itself. */
   static LogicalPlan withProvider(LogicalPlan plan) {
+    if (plan instanceof CompoundBody) {
+      return Scripts.withProviders(plan);
+    }
     int spec = plan.productArity() == 0 ? -1 : place(plan, "tableSpec");
     if (spec < 0 || !(plan.productElement(0) instanceof UnresolvedIdentifier)) {
       return plan;

@@ -40,29 +40,63 @@ abstract class DeltaParserBase extends SparkSqlParser {
   }
 
   public LogicalPlan parsePlan(String text) {
-    return GuardImmediate.checked(parsed(text), text);
+    return parsed(text, null);
   }
 
-  private LogicalPlan parsed(String text) {
-    LogicalPlan own = OURS.matcher(text).matches() ? statement(text, NO_VALUES, NO_VALUES) : null;
+  /** @param context the values of parameters; null without any */
+  protected LogicalPlan parsed(String text, Object context) {
+    return GuardImmediate.checked(unchecked(text, context), text);
+  }
+
+  private LogicalPlan unchecked(String text, Object context) {
+    LogicalPlan own = OURS.matcher(text).matches() ? statement(text, context) : null;
     if (own != null) {
       return own;
     }
     try {
-      LogicalPlan plan = Creates.withProvider(spark.parsePlan(text));
-      own = Inserts.isUnknown(plan) ? statement(text, NO_VALUES, NO_VALUES) : null;
-      return own == null ? plan : own;
+      LogicalPlan plan = bySpark(text, context);
+      own = Inserts.isUnknown(plan) ? statement(text, context) : null;
+      own = Scripts.hasOthers(plan, text) ? Scripts.parsed(this, text, context) : own;
+      return own == null ? Creates.withProvider(plan) : own;
     } catch (ParseException error) {
-      own = statement(text, NO_VALUES, NO_VALUES);
-      if (own == null) {
-        Internals.raise(error);
-      }
-      return own;
+      return unknown(text, context, error);
     }
   }
 
-  protected static boolean isOurs(String text) {
-    return OURS.matcher(text).matches();
+  private LogicalPlan unknown(String text, Object context, ParseException error) {
+    LogicalPlan own = statement(text, context);
+    try {
+      own = own == null ? Scripts.parsed(this, text, context) : own;
+    } catch (ParseException other) {
+      // It is about the rest of the script.
+      Internals.raise(other);
+    }
+    if (own == null) {
+      Internals.raise(error);
+    }
+    return own;
+  }
+
+  /** What Spark makes of a text. */
+  protected LogicalPlan bySpark(String text, Object context) throws ParseException {
+    return spark.parsePlan(text);
+  }
+
+  /** Whether Spark cannot parse a statement, or takes it for another one. */
+  boolean isUnknown(String text) {
+    if (OURS.matcher(text).matches()) {
+      return true;
+    }
+    try {
+      return Inserts.isUnknown(spark.parsePlan(text));
+    } catch (ParseException error) {
+      return true;
+    }
+  }
+
+  /** The command for a statement of Lakebed's; null if it is none. */
+  protected LogicalPlan statement(String text, Object context) {
+    return statement(text, NO_VALUES, NO_VALUES);
   }
 
   /**

@@ -19,28 +19,19 @@ public class DeltaParser extends DeltaParserBase {
   }
 
   public LogicalPlan parsePlanWithParameters(String text, ParameterContext context) {
-    return GuardImmediate.checked(parsed(text, context), text);
+    return parsed(text, context);
   }
 
-  private LogicalPlan parsed(String text, ParameterContext context) {
-    LogicalPlan own = isOurs(text) ? statement(text, context) : null;
-    if (own != null) {
-      return own;
-    }
-    try {
-      LogicalPlan plan = Creates.withProvider(spark.parsePlanWithParameters(text, context));
-      own = Inserts.isUnknown(plan) ? statement(text, context) : null;
-      return own == null ? plan : own;
-    } catch (ParseException error) {
-      own = statement(text, context);
-      if (own == null) {
-        Internals.raise(error);
-      }
-      return own;
-    }
+  protected LogicalPlan bySpark(String text, Object context) throws ParseException {
+    return context == null
+        ? super.bySpark(text, null)
+        : spark.parsePlanWithParameters(text, (ParameterContext) context);
   }
 
-  private LogicalPlan statement(String text, ParameterContext context) {
+  protected LogicalPlan statement(String text, Object context) {
+    if (context == null) {
+      return super.statement(text, null);
+    }
     Product given = (Product) context;
     List values = new ArrayList();
     List names = new ArrayList();
