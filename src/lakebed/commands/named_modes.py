@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lakebed.commands.create import TableDefinition
 from lakebed.commands.named_tables import Place, refuse_foreign, refuse_taken
 from lakebed.errors import SchemaMismatchError, TableExistsError, TableNotFoundError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import generation_expression
+from lakebed.spec.features import (
+    is_about_protocol,
+    supported_features,
+    upgraded_for_properties,
+)
 from lakebed.spec.schema import StructType
 
 CREATE, IF_NOT_EXISTS, REPLACE, OR_REPLACE = (
@@ -56,7 +63,7 @@ def adopted(place: Place, stated: TableDefinition) -> Snapshot:
             f"{list(stated.partition_by)}",
             hint="leave PARTITIONED BY out",
         )
-    differs = {k for k, v in stated.properties.items() if found.configuration.get(k) != v}
+    differs = _other_properties(snapshot, stated.properties)
     if differs:
         raise SchemaMismatchError(
             f"{place.location} is a Delta table with other properties: {sorted(differs)}",
@@ -73,6 +80,21 @@ def leftover(place: Place) -> TableExistsError:
         hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "
         "CREATE OR REPLACE TABLE replaces it",
     )
+
+
+def _other_properties(snapshot: Snapshot, stated: Mapping[str, str]) -> set[str]:
+    """The names of those that the table does not have.
+
+    SHOW CREATE TABLE states the protocol too: versions and features differ where they would add.
+    """
+    there = supported_features(snapshot.protocol)
+    configuration = snapshot.metadata.configuration
+    differs = {key for key, value in stated.items() if configuration.get(key) != value}
+    for key in [key for key in differs if is_about_protocol(key)]:
+        after = upgraded_for_properties(snapshot.protocol, {key: stated[key]})
+        if supported_features(after) == there:
+            differs.remove(key)
+    return differs
 
 
 def _shape(schema: StructType) -> list[tuple[object, ...]]:

@@ -197,6 +197,11 @@ def upgraded_for_properties(protocol: Protocol, changes: Mapping[str, str]) -> P
     return upgraded(protocol, named)
 
 
+def is_about_protocol(name: str) -> bool:
+    """Whether a property states the protocol instead of being stored with the table."""
+    return name in _PROTOCOL_KEYS or name.startswith(FEATURE_PREFIX)
+
+
 def without_feature(protocol: Protocol, name: str) -> Protocol:
     """The weakest protocol with all other features."""
     return _weakest(supported_features(protocol) - {name}, like=protocol)
