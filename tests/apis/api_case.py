@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ BEFORE: Rows = [(1, "a"), (2, "b")]
 C: Rows = [(3, "c")]
 BOTH: Rows = BEFORE + C
 
-R, W, CH = "reads", "writes", "changes"
+R, W, CH, NONE = "reads", "writes", "changes", ""
 KINDS = (R, W, CH)
 _OF_2020 = 1577836800.0
 _PACKAGE = importlib.resources.files("duckdb_extension_delta")
@@ -100,9 +101,15 @@ class Case:
 
 def read(folder: Path) -> Rows:
     """The rows as DuckDB reads them."""
-    with duckdb.connect() as connection:
-        connection.load_extension(str(_EXTENSION))
-        return ordered(connection.execute("SELECT * FROM delta_scan(?)", [str(folder)]).fetchall())
+    return ordered(_reader().execute("SELECT * FROM delta_scan(?)", [str(folder)]).fetchall())
+
+
+@cache
+def _reader() -> duckdb.DuckDBPyConnection:
+    """One for all cases: to load the extension takes longer than to read a table."""
+    connection = duckdb.connect()
+    connection.load_extension(str(_EXTENSION))
+    return connection
 
 
 def last_operation(folder: Path) -> str:

@@ -19,7 +19,11 @@ What Spark 4 offers to read, write and change a table, and works with Delta tabl
 starts with a table that deltalake wrote, and DuckDB reads what the table has afterwards. `tests/apis/test_apis.py` runs all of them,
 on every Spark that Lakebed supports. This page is written by `python tests/apis/apis_page.py`, and a test checks that it is up to date.
 
-"Since" is the first Spark that has the API, if that is not 4.0.
+"Since" is the first Spark that has the API, if that is not 4.0. Lines with "Connect" are also run by a client of Spark Connect that has
+no Lakebed installed, at `lakebed server`.
+
+The programs of the last table take longer. CI runs them on the newest Spark; on another,
+`./run test --spark 4.0 tests/apis tests/sessions/test_spark_commands.py` does. "Refused" is what Spark has and a Delta table has not.
 """
 
 
@@ -82,8 +86,11 @@ PROGRAMS = [
 def page() -> str:
     parts = [HEAD]
     for group, cases in groupby(CASES, key=lambda case: case.group):
-        rows = [_row(_code(case.name), case.kind, _since(case)) for case in cases]
-        parts.append(_table(group, "since", rows))
+        rows = [
+            _row(_code(case.name), case.kind, "x" if case.connect else "", _since(case))
+            for case in cases
+        ]
+        parts.append(_table(group, "Connect | since", rows))
     rows = [_row(each.name, each.kinds, each.since, f"`{each.test}`") for each in PROGRAMS]
     parts.append(_table("Other programs", "since | test", rows))
     return "\n".join(parts)
@@ -96,7 +103,7 @@ def _table(title: str, more: str, rows: list[str]) -> str:
 
 
 def _row(name: str, kinds: str, *more: str) -> str:
-    ticks = ["x" if kind in kinds else "" for kind in KINDS]
+    ticks = ["x" if kind in kinds.split() else "" for kind in KINDS]
     return f"| {' | '.join([name, *ticks, *more])} |"
 
 

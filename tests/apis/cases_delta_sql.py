@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from api_case import BEFORE, BOTH, CH, C, Case, Place, R, Rows, W, query, statements
@@ -19,15 +21,21 @@ def generated(place: Place) -> None:
     assert len(manifest.read_text().splitlines()) == 2
 
 
+@contextmanager
+def without_retention_check(spark: Any) -> Iterator[None]:
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    spark.conf.set(check, "false")
+    try:
+        yield
+    finally:
+        spark.conf.unset(check)
+
+
 def vacuumed(place: Place) -> None:
     stray = place.folder / "t" / "stray.parquet"
     stray.touch()
-    check = "spark.databricks.delta.retentionDurationCheck.enabled"
-    place.spark.conf.set(check, "false")
-    try:
+    with without_retention_check(place.spark):
         place.sql("VACUUM t RETAIN 0 HOURS")
-    finally:
-        place.spark.conf.unset(check)
     assert not stray.exists()
 
 
@@ -62,7 +70,7 @@ CASES = [
          connect=True),
     Case(GROUP, "OPTIMIZE ... ZORDER BY", CH, statements("OPTIMIZE t ZORDER BY (id)"), BEFORE,
          operation="OPTIMIZE"),
-    Case(GROUP, "VACUUM", CH, vacuumed, BEFORE, connect=False),
+    Case(GROUP, "VACUUM", CH, vacuumed, BEFORE),
     Case(GROUP, "RESTORE", CH, statements("RESTORE TABLE t TO VERSION AS OF 0"), BEFORE[:1],
          operation="RESTORE", connect=True),
     Case(GROUP, "CREATE TABLE ... SHALLOW CLONE", W,

@@ -58,6 +58,12 @@ def dynamic(place: Place) -> None:
     new.option("partitionOverwriteMode", "dynamic").save(str(place.table("u")))
 
 
+def dynamic_by_name(place: Place) -> None:
+    partitioned(place)
+    new = place.frame([(9, "b")]).write.format("delta").mode("overwrite")
+    new.option("partitionOverwriteMode", "dynamic").insertInto("u")
+
+
 def partitions_overwritten(place: Place) -> None:
     partitioned(place)
     place.frame([(9, "b")]).writeTo("u").overwritePartitions()
@@ -139,12 +145,16 @@ WRITES = [
     Case(V1, "saveAsTable, mode overwrite", W,
          lambda p: write(p, "overwrite").saveAsTable("t"), C),
     Case(V1, "insertInto", W, lambda p: p.new.write.insertInto("t"), BOTH, connect=True),
+    Case(V1, "format('delta'), option partitionOverwriteMode of insertInto", W, dynamic_by_name,
+         [(1, "a"), (9, "b")], "u", connect=True),
     Case(V1, "insertInto, overwrite", W,
          lambda p: p.new.write.insertInto("t", overwrite=True), C),
 ]  # fmt: skip
 
 WRITES_V2 = [
     Case(V2, "writeTo.create", W, created, C, "u", connect=True),
+    Case(V2, "writeTo.clusterBy", W,
+         lambda p: p.new.writeTo("u").using("delta").clusterBy("id").create(), C, "u"),
     Case(V2, "writeTo.replace", W,
          lambda p: wider(p).writeTo("t").using("delta").replace(), [(3, "c", 7)], connect=True),
     Case(V2, "writeTo.createOrReplace", W,

@@ -78,6 +78,29 @@ def shown(table: Any) -> tuple[Any, ...]:
     return (table.name, table.tableType, table.isTemporary)
 
 
+def listed(place: Place) -> Rows:
+    """Plain Spark cannot list tables while it interprets expressions: EXPRESSION_DECODING_FAILED."""
+    mode = "spark.sql.codegen.factoryMode"
+    before = place.spark.conf.get(mode)
+    place.spark.conf.set(mode, "FALLBACK")
+    try:
+        return [shown(each) for each in place.spark.catalog.listTables()]
+    finally:
+        place.spark.conf.set(mode, before)
+
+
+def global_view(place: Place) -> Any:
+    place.spark.table("t").createGlobalTempView("apis_global")
+    found = place.spark.table("global_temp.apis_global").collect()
+    assert place.spark.catalog.dropGlobalTempView("apis_global")
+    return found
+
+
+def catalog_dropped(place: Place) -> Rows:
+    place.spark.catalog.dropTable("t")
+    return [(place.spark.catalog.tableExists("t"),)]
+
+
 def cached(place: Place) -> Any:
     catalog = place.spark.catalog
     catalog.cacheTable("t")
@@ -149,6 +172,11 @@ def streamed_to_path(place: Place) -> None:
     writer.start(f"{place.folder}/x").awaitTermination(120)
 
 
+def streamed_by_sql(place: Place) -> None:
+    writer = place.sql("SELECT * FROM STREAM t").writeStream
+    run(place, writer).toTable("u", format="delta").awaitTermination(120)
+
+
 def streamed_twice(place: Place) -> None:
     streamed_to_table(place)
     place.new.write.insertInto("t")
@@ -161,6 +189,19 @@ def streamed_by_batch(place: Place) -> None:
 
     writer = run(place, place.spark.readStream.table("t").writeStream.foreachBatch(keep))
     writer.start().awaitTermination(120)
+
+
+def counted_by_stream(place: Place) -> None:
+    counts = place.spark.readStream.table("t").groupBy("v").count()
+    writer = run(place, counts.writeStream.outputMode("complete").format("delta"))
+    writer.start(f"{place.folder}/x").awaitTermination(120)
+
+
+def streamed_to_partitions(place: Place) -> None:
+    source = place.spark.readStream.option("startingVersion", 1).table("t")
+    writer = run(place, source.writeStream.format("delta").partitionBy("v"))
+    writer.toTable("u").awaitTermination(120)
+    assert (place.table("u") / "v=b").is_dir()
 
 
 def from_new_session(place: Place) -> Any:
@@ -186,8 +227,7 @@ CASES = [
          connect=True),
     Case(CATALOG, "getTable", R, lambda p: [shown(p.spark.catalog.getTable("t"))],
          [("t", "EXTERNAL", False)], stored=BEFORE),
-    Case(CATALOG, "listTables", R, lambda p: map(shown, p.spark.catalog.listTables()),
-         [("t", "EXTERNAL", False)], stored=BEFORE, connect=True),
+    Case(CATALOG, "listTables", R, listed, [("t", "EXTERNAL", False)], stored=BEFORE, connect=True),
     Case(CATALOG, "listColumns", R,
          lambda p: [(c.name, c.dataType) for c in p.spark.catalog.listColumns("t")],
          [("id", "bigint"), ("v", "string")], stored=BEFORE, connect=True),
@@ -196,6 +236,13 @@ CASES = [
          or p.spark.table("t"), BEFORE),
     Case(CATALOG, "cacheTable, uncacheTable", R, cached, BOTH),
     Case(CATALOG, "createOrReplaceTempView, dropTempView", R, temporary, BEFORE, connect=True),
+    Case(CATALOG, "createGlobalTempView, dropGlobalTempView", R, global_view, BEFORE),
+    Case(CATALOG, "getTableProperties", R,
+         lambda p: [(p.spark.catalog.getTableProperties("t")["delta.minReaderVersion"],)],
+         [("1",)], stored=BEFORE, since=(4, 2)),
+    Case(CATALOG, "truncateTable", CH, lambda p: p.spark.catalog.truncateTable("t"), [],
+         since=(4, 2)),
+    Case(CATALOG, "dropTable", CH, catalog_dropped, [(False,)], stored=BEFORE, since=(4, 2)),
     Case(FUNCTIONS, "udf", R,
          lambda p: p.spark.table("t").select("id", F.udf(lambda v: v.upper())("v")),
          [(1, "A"), (2, "B")], stored=BEFORE),
@@ -230,5 +277,9 @@ CASES = [
     Case(STREAMS, "readStream.load, writeStream.start(path)", W, streamed_to_path, BEFORE, "x"),
     Case(STREAMS, "a stream that goes on from its checkpoint", W, streamed_twice, BOTH, "u"),
     Case(STREAMS, "writeStream.foreachBatch", W, streamed_by_batch, BEFORE, "x"),
+    Case(STREAMS, "outputMode('complete')", W, counted_by_stream, [("a", 1), ("b", 1)], "x"),
+    Case(STREAMS, "option startingVersion, partitionBy", W, streamed_to_partitions, BEFORE[1:],
+         "u"),
+    Case(STREAMS, "SELECT ... FROM STREAM t", W, streamed_by_sql, BEFORE, "u", since=(4, 1)),
     Case(SESSIONS, "spark.newSession", R, from_new_session, BOTH),
 ]  # fmt: skip

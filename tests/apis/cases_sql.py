@@ -49,20 +49,24 @@ def table_function(place: Place) -> Any:
     return place.sql("SELECT * FROM apis_f(1)")
 
 
-def temporary_view(place: Place) -> Any:
-    place.sql("CREATE TEMPORARY VIEW brief AS SELECT * FROM t")
+def scalar_function(place: Place) -> Any:
+    place.sql("CREATE OR REPLACE TEMPORARY FUNCTION apis_most() "
+              "RETURNS BIGINT RETURN SELECT max(id) FROM t")  # fmt: skip
+    return place.sql("SELECT apis_most()")
+
+
+def view_of_source(place: Place) -> Any:
+    place.sql("CREATE TEMPORARY VIEW brief USING delta OPTIONS (path '<folder>/t')")
     found = place.sql("SELECT * FROM brief").collect()
     place.sql("DROP VIEW brief")
     return found
 
 
-def not_analyzed(place: Place) -> None:
-    said = ""
-    try:
-        place.sql("ANALYZE TABLE t COMPUTE STATISTICS")
-    except Exception as error:  # noqa: BLE001 - its class differs between classic and Connect
-        said = str(error)
-    assert "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE" in said, said
+def temporary_view(place: Place) -> Any:
+    place.sql("CREATE TEMPORARY VIEW brief AS SELECT * FROM t")
+    found = place.sql("SELECT * FROM brief").collect()
+    place.sql("DROP VIEW brief")
+    return found
 
 
 def dropped(place: Place) -> Rows:
@@ -110,6 +114,13 @@ QUERIES = [
          connect=True),
     Case(READS, "temporary views", R,
          temporary_view, BEFORE),
+    Case(READS, "temporary views USING delta", R, view_of_source, BEFORE),
+    Case(READS, "ALTER VIEW", R,
+         query("CREATE VIEW w AS SELECT id FROM t", "ALTER VIEW w AS SELECT * FROM t",
+               "SELECT * FROM w"), BEFORE),
+    Case(READS, "options: SELECT ... FROM t WITH (...)", R,
+         query("SELECT * FROM t WITH ('versionAsOf' = '0')"), BEFORE[:1], stored=BEFORE),
+    Case(READS, "SQL scalar functions", R, scalar_function, [(2,)], stored=BEFORE),
     Case(READS, "SQL table functions", R, table_function, BEFORE[1:], stored=BEFORE),
     Case(READS, "CACHE TABLE, which later writes refresh", R,
          query("CACHE TABLE t", "INSERT INTO t VALUES (3, 'c')", "SELECT * FROM t"), BOTH),
@@ -153,6 +164,9 @@ WRITES = [
     Case(INSERTS, "INSERT OVERWRITE ... PARTITION", W,
          statements(PARTITIONED, FILL, "INSERT OVERWRITE u PARTITION (v = 'b') VALUES (9)"),
          [(1, "a"), (9, "b")], "u"),
+    Case(INSERTS, "INSERT OVERWRITE ... PARTITION ... IF NOT EXISTS", W,
+         statements(PARTITIONED, FILL,
+                    "INSERT OVERWRITE u PARTITION (v = 'b') IF NOT EXISTS VALUES (9)"), BEFORE, "u"),
     Case(INSERTS, "INSERT OVERWRITE, partitionOverwriteMode=dynamic", W, dynamic,
          [(1, "a"), (9, "b")], "u"),
     Case(INSERTS, "INSERT INTO ... REPLACE WHERE", W,
@@ -242,6 +256,17 @@ DEFINITIONS = [
                     "('delta.enableTypeWidening' = 'true')", "INSERT INTO u VALUES (1)",
                     "ALTER TABLE u ALTER COLUMN id TYPE BIGINT",
                     "INSERT INTO u VALUES (5000000000)"), [(1,), (5000000000,)], "u"),
+    Case(DEFINES, "ALTER TABLE ALTER COLUMN ... FIRST", CH,
+         statements("ALTER TABLE t ALTER COLUMN v FIRST"), [("a", 1), ("b", 2)]),
+    Case(DEFINES, "ALTER TABLE ALTER COLUMN ... DROP NOT NULL", CH,
+         statements("CREATE TABLE u (id BIGINT NOT NULL, v STRING) USING delta",
+                    "ALTER TABLE u ALTER COLUMN id DROP NOT NULL",
+                    "INSERT INTO u VALUES (NULL, 'c')"), [(None, "c")], "u"),
+    Case(DEFINES, "ALTER TABLE ALTER COLUMN ... SET DEFAULT", CH,
+         statements("ALTER TABLE t SET TBLPROPERTIES "
+                    "('delta.feature.allowColumnDefaults' = 'supported')",
+                    "ALTER TABLE t ALTER COLUMN v SET DEFAULT 'c'",
+                    "INSERT INTO t (id) VALUES (3)"), BOTH),
     Case(DEFINES, "COMMENT ON, ALTER COLUMN ... COMMENT", CH, comments, [("letters", "one")],
          stored=BEFORE),
     Case(DEFINES, "ALTER TABLE SET TBLPROPERTIES", CH,
@@ -270,6 +295,13 @@ DEFINITIONS = [
     Case(ABOUT, "DESCRIBE TABLE EXTENDED", R, extended, [("delta", "EXTERNAL")], stored=BEFORE),
     Case(ABOUT, "SHOW TABLES", R, lambda p: p.sql("SHOW TABLES").select("tableName"), [("t",)],
          stored=BEFORE, connect=True),
+    Case(ABOUT, "SHOW TABLE EXTENDED", R,
+         lambda p: p.sql("SHOW TABLE EXTENDED LIKE 't'").selectExpr(
+             "tableName", "contains(information, 'Provider: delta')"), [("t", True)],
+         stored=BEFORE),
+    Case(ABOUT, "DESCRIBE TABLE t column", R,
+         lambda p: p.sql("DESCRIBE TABLE t id").where("info_name = 'data_type'"),
+         [("data_type", "bigint")], stored=BEFORE),
     Case(ABOUT, "SHOW COLUMNS", R, query("SHOW COLUMNS IN t"), [("id",), ("v",)], stored=BEFORE),
     Case(ABOUT, "SHOW PARTITIONS", R, query(PARTITIONED, FILL, "SHOW PARTITIONS u"),
          [("a",), ("b",)], stored=BEFORE),

@@ -5,10 +5,18 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
+from all_cases import CASES
+from api_case import place
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -76,7 +84,25 @@ def all_at_once(address: str, count: int) -> None:
     assert not errors, errors
 
 
+def each_api(address: str, folder: str) -> None:
+    """The cases of `docs/apis.md` that are for clients too; the errors of all that failed."""
+    spark = connected(address)
+    version = tuple(int(part) for part in spark.version.split(".")[:2])
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    errors = {}
+    for number, case in enumerate(CASES):
+        if case.connect and case.since <= version:
+            try:
+                with place(spark, Path(folder) / f"case{number}", f"client{number}") as here:
+                    case.check(here)
+            except Exception as error:  # noqa: BLE001 - shown together
+                errors[f"{case.group}: {case.name}"] = str(error)[:500]
+    assert not errors, errors
+
+
 def main(address: str, folder: str) -> None:
+    each_api(address, folder)
     spark = connected(address)
     reads_and_writes(spark, folder)
     streams(spark, folder)
