@@ -15,15 +15,20 @@ PAGE = ROOT / "docs" / "apis.md"
 HEAD = """\
 # Every way to a table
 
-What Spark 4 offers to read, write and change a table, and works with Delta tables in an enabled session. Each line is a test: it
-starts with a table that deltalake wrote, and DuckDB reads what the table has afterwards. `tests/apis/test_apis.py` runs all of them,
-on every Spark that Lakebed supports. This page is written by `python tests/apis/apis_page.py`, and a test checks that it is up to date.
+What Spark 4 offers to read, write and change a table, and works with Delta tables in an enabled
+session. Each line is a test: it starts with a table that deltalake wrote, and DuckDB reads what the
+table has afterwards. `tests/apis/test_apis.py` runs all of them, on every Spark that Lakebed
+supports. This page is written by `python tests/apis/apis_page.py`, and a test checks that it is up
+to date.
 
-"Since" is the first Spark that has the API, if that is not 4.0. Lines with "Connect" are also run by a client of Spark Connect that has
-no Lakebed installed, at `lakebed server`.
+"Since" is the first Spark that has the API, if that is not 4.0. Lines with "Connect" are also run
+by a client of Spark Connect that has no Lakebed installed, at `lakebed server`.
 
 The programs of the last table take longer. CI runs them on the newest Spark; on another,
-`./run test --spark 4.0 tests/apis tests/sessions/test_spark_commands.py` does. "Refused" is what Spark has and a Delta table has not.
+`./run test --spark 4.0 tests/apis tests/sessions/test_spark_commands.py` does.
+
+"Refused" is what Spark has and a Delta table has not. Streams ignore the option `startingVersion`:
+they start with all rows of the table.
 """
 
 

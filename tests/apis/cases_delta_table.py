@@ -75,7 +75,7 @@ def featured(place: Place) -> None:
 
 
 def upgraded(place: Place) -> Rows:
-    table(place).upgradeTableProtocol(1, 7)
+    table(place).upgradeTableProtocol(1, 3)
     return [tuple(table(place).detail().select("minWriterVersion").first())]
 
 
@@ -103,10 +103,10 @@ CASES = [
     Case(GROUP, "replace", W, built("replace", "t"), C),
     Case(GROUP, "createOrReplace", W, built("createOrReplace", "t"), C),
     Case(GROUP, "convertToDelta", W, converted, C, "x", operation="CONVERT"),
-    Case(GROUP, "clone", W, lambda p: table(p).clone(f"{p.folder}/x", isShallow=True) and None,
+    Case(GROUP, "clone", W, lambda p: table(p).clone(f"{p.folder}/x") and None,
          BEFORE, "x", operation="CLONE"),
     Case(GROUP, "cloneAtVersion", W,
-         lambda p: table(p).cloneAtVersion(0, f"{p.folder}/x", isShallow=True) and None,
+         lambda p: table(p).cloneAtVersion(0, f"{p.folder}/x") and None,
          BEFORE[:1], "x"),
     Case(GROUP, "optimize.executeCompaction", CH,
          lambda p: table(p).optimize().executeCompaction() and None, BEFORE, operation="OPTIMIZE"),
@@ -119,7 +119,7 @@ CASES = [
     Case(GROUP, "restoreToTimestamp", CH,
          lambda p: table(p).restoreToTimestamp("2021-01-01") and None, BEFORE[:1],
          operation="RESTORE"),
-    Case(GROUP, "upgradeTableProtocol", CH, upgraded, [(7,)], stored=BEFORE),
+    Case(GROUP, "upgradeTableProtocol", CH, upgraded, [(3,)], stored=BEFORE),
     Case(GROUP, "addFeatureSupport, dropFeatureSupport", CH, featured, BEFORE,
          operation="DROP FEATURE"),
 ]  # fmt: skip
