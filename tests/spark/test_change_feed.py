@@ -218,6 +218,17 @@ def test_all_kinds_of_changes_are_shown(spark: SparkSession, table: Path) -> Non
     assert rows(feed(spark, table, startingVersion=0)) == CHANGES
 
 
+def test_a_query_names_columns_of_the_table_and_of_the_feed(
+    spark: SparkSession, table: Path
+) -> None:
+    spark.sql(f"CREATE TABLE fed USING delta LOCATION '{table}'")
+    options = "WITH ('readChangeFeed' = 'true', 'startingVersion' = '0')"
+    names = "n, upper(p) AS p, _change_type, _commit_version"
+    shown = spark.sql(f"SELECT {names} FROM fed {options} WHERE n >= 0 AND p = 'a'").collect()
+    spark.sql("DROP TABLE fed")
+    assert sorted(map(tuple, shown)) == [(n, "A", *others) for n, _, *others in CHANGES]
+
+
 def test_an_independent_reader_finds_the_same_changes(spark: SparkSession, table: Path) -> None:
     names = ["n", "p", "_change_type", "_commit_version"]
     theirs = pa.table(DeltaTable(str(table)).load_cdf(starting_version=0).read_all())

@@ -18,6 +18,8 @@ from lakebed.spec.type_text import parse_type_text
         ("bigint", s.LONG),
         ("real", s.FLOAT),
         ("timestamp_ntz", s.TIMESTAMP_NTZ),
+        ("STRING COLLATE UTF8_BINARY", s.STRING),
+        ("array<string collate utf8_binary>", s.ArrayType(s.STRING)),
         ("decimal", s.DecimalType(10, 0)),
         ("decimal(7)", s.DecimalType(7, 0)),
         ("decimal( 10 , 4 )", s.DecimalType(10, 4)),
@@ -45,6 +47,8 @@ def test_sql_types_are_understood(text: str, expected: s.DataType) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "string collate UNICODE",
+        "int collate UTF8_BINARY",
         "",
         "strin",
         "array",

@@ -262,6 +262,9 @@ def parse_primitive(name: str, path: Path = ()) -> DataType:
             raise _broken(path, error.message) from error
     if _GEOSPATIAL.fullmatch(name):
         return PrimitiveType(name)
+    if name == "string collate UTF8_BINARY":
+        # Spark states the collation that strings have without one, where its client did.
+        return STRING
     raise _broken(path, f"unknown type {name!r}")
 
 

@@ -49,6 +49,7 @@ _WORD = re.compile(r"[a-z_]+", re.IGNORECASE)
 _PARAMETERS = re.compile(r"\s*\(([^()]*)\)")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^:,<>`\s]+))\s*:?")
 _NOT_NULL = re.compile(r"\s*not\s+null\b", re.IGNORECASE)
+_COLLATION = re.compile(r"\s+collate\s+(\w+)", re.IGNORECASE)
 _LENGTH = re.compile(r"\s*(\d+)\s*", re.ASCII)
 
 
@@ -87,6 +88,9 @@ class _Reader:
         return StructType(tuple(fields))
 
     def primitive(self, name: str) -> DataType:
+        collation = self.take(_COLLATION)
+        if collation is not None:
+            return parse_primitive(f"{name} collate {collation[1].upper()}")
         parameters = self.take(_PARAMETERS)
         if parameters is None:
             return _SYNONYMS.get(name) or parse_primitive(name)

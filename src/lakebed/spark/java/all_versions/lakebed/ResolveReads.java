@@ -82,11 +82,26 @@ public class ResolveReads extends Rule {
   private static LogicalPlan read(DeltaTable table, DataSourceV2Relation found) {
     Map options = found.options().asCaseSensitiveMap();
     LogicalPlan plan = table.isPath() ? table.plan() : table.planWith(options);
-    if (plan.output().length() != found.output().length()) {
-      // A change feed has other columns than the table: what is above is resolved again.
-      return plan;
+    return over(plan, wanted(plan.output(), found.output()));
+  }
+
+  /** What stands for each column of a plan. A change feed has columns that its table has not. */
+  private static Seq wanted(Seq has, Seq output) {
+    if (has.length() == output.length()) {
+      return output;
     }
-    return over(plan, found.output());
+    List found = new ArrayList();
+    for (int i = 0; i < has.length(); i++) {
+      AttributeReference column = (AttributeReference) has.apply(i);
+      for (int j = 0; j < output.length(); j++) {
+        AttributeReference other = (AttributeReference) output.apply(j);
+        if (other.name().equals(column.name()) && other.dataType().equals(column.dataType())) {
+          column = other;
+        }
+      }
+      found.add(column);
+    }
+    return Internals.seq(found);
   }
 
   /** With the ids that the columns of the replaced relation have. */
@@ -107,6 +122,10 @@ public class ResolveReads extends Rule {
       Expression has = isProject
           ? (Expression) ((Project) plan).projectList().apply(i)
           : (Expression) plan.output().apply(i);
+      if (wanted == plan.output().apply(i)) {
+        columns.add(has);
+        continue;
+      }
       columns.add(new Alias(
           has instanceof Alias ? ((Alias) has).child() : has,
           wanted.name(),
