@@ -43,6 +43,16 @@ def test_importing_lakebed_alone_imports_nothing_heavy(heavy: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("heavy", ["pyarrow", "obstore", "pandas"])
+def test_enabling_a_session_imports_only_what_it_needs(heavy: str) -> None:
+    code = f"""
+import sys, lakebed, lakebed.sessions.native.enable
+assert callable(lakebed.enable)
+sys.exit({heavy!r} in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_without_pyspark_the_error_says_what_to_install() -> None:
     script = """
 import sys

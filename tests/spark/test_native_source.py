@@ -13,6 +13,7 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, UnsupportedSparkError
+from lakebed.sessions.native.side import ANSWERS, answer_of
 from lakebed.spark.internals.versions import source_folders
 
 
@@ -31,6 +32,11 @@ def stored(spark: SparkSession, name: str = "orders") -> list[tuple[object, ...]
     """What the standalone reader finds."""
     location = spark.sql(f"DESCRIBE DETAIL {name}").first()["location"]  # type: ignore[index]
     return sorted(tuple(row.values()) for row in lakebed.open(location).to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_every_question_of_java_has_a_function_that_answers(what: str) -> None:
+    assert callable(answer_of(what))
 
 
 def test_nothing_of_pyspark_is_replaced(spark: SparkSession) -> None:

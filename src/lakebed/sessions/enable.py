@@ -17,7 +17,6 @@ from lakebed.spark.enabled import ENABLED
 from lakebed.spark.functions import is_connect
 from lakebed.spark.internals.versions import explained_start
 from lakebed.spark.served import is_served
-from lakebed.spark.workers.plane import register
 
 
 def session(
@@ -54,6 +53,7 @@ def enable(spark: SparkSession) -> SparkSession:
     # Late, because neither kind of session can count on what the other needs to be installed.
     if is_connect(spark):
         from lakebed.sessions import remote
+        from lakebed.spark.workers.plane import register
 
         remote.install(spark)
         register(spark)

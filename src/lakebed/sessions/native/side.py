@@ -5,63 +5,66 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import orjson
 from pyspark.sql import SparkSession
 
-from lakebed.sessions.native import (
-    alter,
-    calls,
-    create,
-    names,
-    reads,
-    row_changes,
-    statements,
-    streams,
-    writes,
-)
 from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.spark.failures import reported_to
 from lakebed.spark.internals.bridge import handed_over
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
 
-ANSWERS: Mapping[str, Answer] = {
-    "read": reads.read,
-    "describe": reads.describe,
-    "exists": reads.exists,
-    "sync": reads.sync,
-    "table_changes": reads.table_changes,
-    "save": writes.save_rows,
-    "insert": writes.insert,
-    "insert_many": writes.insert_many,
-    "delete": row_changes.delete,
-    "update": row_changes.update,
-    "merge": row_changes.merge,
-    "truncate": row_changes.truncate,
-    "create": create.create,
-    "create_like": create.create_like,
-    "alter": alter.alter,
-    "add_check": alter.add_check,
-    "unset_properties": alter.unset,
-    "drop": names.drop,
-    "rename": names.rename,
-    "create_schema": names.create_schema,
-    "drop_schema": names.drop_schema,
-    "parse": statements.parse,
-    "script": statements.script,
-    "columns": statements.columns,
-    "run": statements.run,
-    "show_create": statements.show_create,
-    "show_columns": statements.show_columns,
-    "show_partitions": statements.show_partitions,
-    "latest_offset": streams.latest_offset,
-    "batch": streams.batch,
-    "add_batch": streams.add_batch,
-    "call": calls.call,
+_ROOM = "lakebed.sessions.native"
+ANSWERS: Mapping[str, tuple[str, str]] = {
+    "read": ("reads", "read"),
+    "describe": ("reads", "describe"),
+    "exists": ("reads", "exists"),
+    "sync": ("reads", "sync"),
+    "table_changes": ("reads", "table_changes"),
+    "save": ("writes", "save_rows"),
+    "insert": ("writes", "insert"),
+    "insert_many": ("writes", "insert_many"),
+    "delete": ("row_changes", "delete"),
+    "update": ("row_changes", "update"),
+    "merge": ("row_changes", "merge"),
+    "truncate": ("row_changes", "truncate"),
+    "create": ("create", "create"),
+    "create_like": ("create", "create_like"),
+    "alter": ("alter", "alter"),
+    "add_check": ("alter", "add_check"),
+    "unset_properties": ("alter", "unset"),
+    "drop": ("names", "drop"),
+    "rename": ("names", "rename"),
+    "create_schema": ("names", "create_schema"),
+    "drop_schema": ("names", "drop_schema"),
+    "parse": ("statements", "parse"),
+    "script": ("statements", "script"),
+    "columns": ("statements", "columns"),
+    "run": ("statements", "run"),
+    "show_create": ("statements", "show_create"),
+    "show_columns": ("statements", "show_columns"),
+    "show_partitions": ("statements", "show_partitions"),
+    "latest_offset": ("streams", "latest_offset"),
+    "batch": ("streams", "batch"),
+    "add_batch": ("streams", "add_batch"),
+    "call": ("calls", "call"),
 }
-"""By the names that the Java classes use."""
+"""By the names that the Java classes use: a module of this room, and a function.
+
+A module is imported with its first question. All of them together take longer than everything else
+that enabling a session does.
+"""
+
+
+@cache
+def answer_of(what: str) -> Answer:
+    module, name = ANSWERS[what]
+    found: Answer = getattr(import_module(f"{_ROOM}.{module}"), name)
+    return found
 
 
 class PythonSide:
@@ -77,7 +80,7 @@ class PythonSide:
     ) -> Any:
         with reported_to(Jvm.of(self._session)):
             asked = Question(self._known(session, session_id), orjson.loads(request), given)
-            return handed_over(ANSWERS[what](asked))
+            return handed_over(answer_of(what)(asked))
 
     def _known(self, session: JavaObject, session_id: str) -> SparkSession:
         """PySpark's object for a session; clients of Spark Connect come and go."""
