@@ -70,6 +70,11 @@ def contract(environment: Environment) -> Check:
     return Check(f"Spark {environment.spark}", ("-m", "pytest", "-o", cache, *_CONTRACT))
 
 
+def java(environment: Environment) -> Check:
+    """The Java sources with the jars of one environment, instead of all."""
+    return Check(f"Java {environment.spark}", ("tools/java_sources.py", str(environment.folder)))
+
+
 def pytest(arguments: list[str]) -> Check:
     return Check("tests", ("-m", "pytest", *arguments))
 

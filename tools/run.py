@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from checks import PEERS, STATIC, SUITES, Check, contract, pytest, report, run_checks, run_suites
+from checks import (
+    PEERS,
+    STATIC,
+    SUITES,
+    Check,
+    contract,
+    java,
+    pytest,
+    report,
+    run_checks,
+    run_suites,
+)
 from environment import DEMO, DEV, Environment
 from peer_process import SPARK as SPARK_OF_PEERS
 from requirements import RequirementError, require_java, require_venv
@@ -16,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SPARKS = ("4.0", "4.1", "4.2", "4.3")
 """The newest is the one in `.venv`."""
 ALL = "all"
+_RELEASE = re.compile(r"(\d+)\.(\d+)(\.\w+)*")
+"""May not be one of those: the newest patch of 4.4, or exactly 4.4.0 or 4.4.0.dev1."""
 
 LISTING = """\
 Lakebed: Delta Lake for PySpark, written in Python.
@@ -26,6 +40,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test PATH...      only pytest, with these arguments
   ./run test --spark 4.1  the tests of Spark, or others, on another Spark: 4.0, 4.1, 4.2, 4.3
   ./run test --spark all  every check and test, and on the older Sparks what must hold on each
+  ./run test --spark 4.4  try a Spark that Lakebed does not know yet, and show what broke
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
   ./run check             only the static checks: format, lint, types, layers, Java
   ./run tidy              repair formatting and what else ruff can repair
@@ -61,6 +76,9 @@ def test(arguments: list[str]) -> int:
         _require_java()
         suites = [(_environment(DEV, each), _named(each, rest)) for each in SPARKS]
         return report(run_suites(suites))
+    if spark not in (None, ALL, *SPARKS):
+        _require_java()
+        return _try_spark(_environment(DEV, spark), rest)
     if spark not in (None, ALL):
         _require_java()
         suite = pytest(rest or ["tests/spark", "tests/changes", "tests/sql"])
@@ -80,6 +98,12 @@ def _test_everything(*, older: bool) -> int:
     outcomes = run_checks(environment, STATIC)
     suites += [(each, contract(each)) for each in others]
     return report([*outcomes, *run_suites(suites)])
+
+
+def _try_spark(environment: Environment, arguments: list[str]) -> int:
+    """What a Spark breaks that is not known: in the Java sources, and of what must hold on each."""
+    suite = pytest(arguments) if arguments else contract(environment)
+    return report(run_checks(environment, (java(environment), suite)))
 
 
 def check(_: list[str]) -> int:
@@ -134,12 +158,19 @@ def _choice_of_spark(arguments: list[str]) -> tuple[str | None, list[str]]:
     rest = arguments[1:]
     if not equals:
         version, rest = (rest[0], rest[1:]) if rest else ("", [])
-    if version not in (*SPARKS, ALL):
+    if version not in (*SPARKS, ALL) and not _may_be_newer(version):
         raise RequirementError(
             f"Lakebed is not tested on Spark {version or '(no version given)'}.\n"
             f"usage: ./run test --spark {{{','.join((*SPARKS, ALL))}}} [PYTEST ARGUMENTS]"
         )
     return version, rest
+
+
+def _may_be_newer(version: str) -> bool:
+    """Also an exact release of a Spark that is known."""
+    found = _RELEASE.fullmatch(version)
+    oldest = tuple(map(int, SPARKS[0].split(".")))
+    return found is not None and (int(found[1]), int(found[2])) >= oldest
 
 
 def _named(spark: str, arguments: list[str]) -> Check:

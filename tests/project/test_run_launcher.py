@@ -247,7 +247,7 @@ def test_without_java_the_tests_fail_with_advice_instead_of_being_skipped(
     assert not list(machine.root.glob(".venv*"))
 
 
-@pytest.mark.parametrize("version", ["3.5", "4", "4.1.1", "newest", ""])
+@pytest.mark.parametrize("version", ["3.5", "4", "4.x", "newest", ""])
 def test_a_spark_that_is_not_supported_is_refused_with_those_that_are(
     ready_machine: Machine, version: str
 ) -> None:
@@ -271,6 +271,21 @@ def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
     assert f"pytest {suites} Spark 4.1.2 workers {python}" in runs[0].stdout
     assert "pytest ['tests/a b', '-k', 'c'] Spark 4.1.2" in runs[1].stdout
     assert ready_machine.installs == 1
+
+
+@pytest.mark.parametrize("version", ["4.4", "4.1.1"])
+def test_a_spark_that_is_not_known_is_tried_with_java_and_what_must_hold(
+    ready_machine: Machine, version: str
+) -> None:
+    ready_machine.offer("pyspark", "4.1.1", "4.3.0", "4.4.0")
+    ready_machine.environ["FAILS"] = "test_plane_contract"
+    done = ready_machine.run("test", "--spark", version)
+    assert done.returncode == 1
+    found = "4.4.0" if version == "4.4" else version
+    assert re.search(rf"test_plane_contract.py.* Spark {found} ", done.stdout)
+    assert re.findall(r"^ FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == [f"Spark {version}"]
+    # This machine has no javac.
+    assert re.search(rf"^skipped  Java {version} ", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--spark", "all")], ids=["CI", "by hand"])
