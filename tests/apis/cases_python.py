@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyspark
 from api_case import BEFORE, BOTH, CH, C, Case, Place, R, Rows, W
 from pyspark.sql import functions as F
 
@@ -28,6 +29,9 @@ def pandas_on_spark() -> Any:
 
         # The default is slow: it numbers rows with a window.
         ps.set_option("compute.default_index_type", "distributed")
+        if pyspark.__version__.startswith("4.0."):
+            # There pandas on Spark refuses sessions in ANSI mode, the default, unless told not to.
+            ps.set_option("compute.fail_on_ansi_mode", False)
     return ps
 
 
@@ -47,9 +51,9 @@ def of_pandas(name: str, *arguments: Any, **more: Any) -> Any:
 
 def pandas_writes(place: Place, how: str) -> None:
     ps = pandas_on_spark()
-    frame = ps.DataFrame(place.new)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        frame = ps.DataFrame(place.new)
         if how == "to_delta":
             frame.to_delta(place.path, mode="append")
         elif how == "to_table":

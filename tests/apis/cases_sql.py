@@ -16,6 +16,8 @@ SOURCE = "(SELECT * FROM VALUES (2L, 'B'), (3L, 'c') AS s(id, v)) s"
 UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 PARTITIONED = "CREATE TABLE u (id BIGINT, v STRING) USING delta PARTITIONED BY (v)"
 FILL = "INSERT INTO u VALUES (1, 'a'), (2, 'b')"
+ENABLE_SCRIPTS = "SET spark.sql.scripting.enabled = true"
+"""Before 4.1 they are off unless a user turns them on."""
 SCRIPT = """BEGIN
   DECLARE n BIGINT DEFAULT 3;
   IF (SELECT count(*) FROM t) = 2 THEN INSERT INTO t VALUES (n, 'c'); END IF;
@@ -176,7 +178,8 @@ WRITES = [
     Case(INSERTS, "FROM ... INSERT, several tables", W,
          statements(PARTITIONED, "FROM t INSERT INTO u SELECT * INSERT INTO u SELECT id + 1, v"),
          [(1, "a"), (2, "a"), (2, "b"), (3, "b")], "u"),
-    Case(INSERTS, "scripts: BEGIN ... END", W, statements(SCRIPT), BOTH, connect=True),
+    Case(INSERTS, "scripts: BEGIN ... END", W, statements(ENABLE_SCRIPTS, SCRIPT),
+         BOTH, connect=True),
     Case(INSERTS, "EXECUTE IMMEDIATE 'INSERT ...'", W,
          statements("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (?, ?)' USING 3, 'c'"), BOTH),
 ]  # fmt: skip

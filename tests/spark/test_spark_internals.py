@@ -293,6 +293,7 @@ def test_plans_inside_of_filters_are_seen(jvm: Jvm, spark: SparkSession, path: P
     assert DeltaFiles(jvm).holds_plan(jvm.seq([condition]))
     (scan,) = jvm.scans(load(spark, path).where("n > 3"))
     assert not DeltaFiles(jvm).holds_plan(scan._node.dataFilters())
+    spark.catalog.dropTempView("inner_plan")
 
 
 def test_static_java_methods_are_columns(jvm: Jvm, spark: SparkSession) -> None:
@@ -330,6 +331,7 @@ def test_scans_are_found_in_plans(jvm: Jvm, spark: SparkSession, path: Path) -> 
         "SELECT * FROM range(3) WHERE id < (SELECT max(n) FROM in_subquery WHERE t > '')"
     )
     assert len(jvm.scans(nested)) == 1
+    spark.catalog.dropTempView("in_subquery")
     cached = load(spark, path).cache()
     try:
         assert len(jvm.scans(cached.where("n = 1"))) == 1

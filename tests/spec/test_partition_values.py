@@ -139,7 +139,12 @@ def test_timestamps_are_read_in_both_forms(text: str, value: datetime) -> None:
     assert parse_column(pa.array([text]), TIMESTAMP).to_pylist() == [value]
 
 
-def test_timestamps_are_written_in_utc_with_six_digits() -> None:
+@pytest.mark.parametrize("ignored", [False, True], ids=["zones", "zones ignored by pyarrow"])
+def test_timestamps_are_written_in_utc_with_six_digits(
+    monkeypatch: pytest.MonkeyPatch, ignored: bool
+) -> None:
+    if ignored:
+        monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")
     zone = timezone(timedelta(hours=2))
     assert serialize_value(datetime(2024, 1, 1, 2, tzinfo=zone), TIMESTAMP) == (
         "2024-01-01T00:00:00.000000Z"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +39,7 @@ def _converted(data: Any) -> pa.Table | None:
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return pa.table(data)
     if isinstance(data, Mapping):
-        return pa.table(dict(data))
+        return pa.table({name: _in_utc(values) for name, values in data.items()})
     if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
         return _from_rows(data)
     return None
@@ -53,4 +55,21 @@ def _from_pandas(frame: Any) -> pa.Table:
 def _from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """pyarrow takes the columns from the first row alone; here a later row may bring more."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return pa.table({name: [row.get(name) for row in rows] for name in names})
+    return pa.table({name: _in_utc([row.get(name) for row in rows]) for name in names})
+
+
+def _zones_are_ignored() -> bool:
+    """pandas on Spark sets this for the process: pyarrow then drops the zone of each `datetime`
+    and keeps its clock, which in UTC is the right one."""
+    return "PYARROW_IGNORE_TIMEZONE" in os.environ
+
+
+def _in_utc(value: Any) -> Any:
+    """The same moments, also inside of lists and dicts."""
+    if not _zones_are_ignored():
+        return value
+    if isinstance(value, datetime):
+        return value if value.tzinfo is None else value.astimezone(timezone.utc)
+    if isinstance(value, Mapping):
+        return {key: _in_utc(each) for key, each in value.items()}
+    return [_in_utc(each) for each in value] if isinstance(value, list | tuple) else value

@@ -58,6 +58,9 @@ def serialize_value(value: Any, data_type: DataType, *, column: str | None = Non
     if type(value) not in codec.accepts or not codec.has_right_zone(value):
         raise _not_a_value(codec, column, value)
     try:
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            # pyarrow ignores zones where PYARROW_IGNORE_TIMEZONE is set, as by pandas on Spark.
+            value = value.astimezone(timezone.utc)
         array = pa.array([value], codec.arrow)
     except (pa.ArrowException, OverflowError) as error:
         raise _not_a_value(codec, column, value) from error

@@ -9,6 +9,7 @@ from typing import Any
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.alter import (
     AddConstraint,
+    DropConstraint,
     DropFeature,
     RefusedChange,
     SyncIdentity,
@@ -105,7 +106,8 @@ def parse_statement(sql: str, values: Mapping[int, Any] | None = None) -> Statem
 
 
 _OURS = (
-    *(AddConstraint, DropFeature, RefusedChange, SyncIdentity, CloneTable, CopyStatement),
+    *(AddConstraint, DropConstraint, DropFeature, RefusedChange, SyncIdentity),
+    *(CloneTable, CopyStatement),
     *(DescribeDetail, DescribeHistory, UndropTable, ConvertStatement, FsckStatement),
     *(InsertStatement, MergeStatement),
     *(GenerateStatement, OptimizeStatement, ReorgStatement, RestoreStatement, VacuumStatement),
