@@ -30,31 +30,31 @@ class Classic(Lakebed):
 
     # --- planning and small commits --------------------------------------------------------------
 
-    def name(self, path: str, table: str) -> None:
-        self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table} USING delta LOCATION '{path}'")
+    def name(self, path: str, named: str) -> None:
+        self._spark.sql(f"CREATE TABLE IF NOT EXISTS {named} USING delta LOCATION '{path}'")
 
-    def plan_by_name(self, path: str, table: str) -> None:  # noqa: ARG002
-        self._plan(f"SELECT id, price FROM {table} WHERE id > 10 AND day = 'mon'")
+    def plan_by_name(self, path: str, named: str) -> None:  # noqa: ARG002
+        self._plan(f"SELECT id, price FROM {named} WHERE id > 10 AND day = 'mon'")
 
-    def plan_by_path(self, path: str, table: str) -> None:  # noqa: ARG002
+    def plan_by_path(self, path: str, named: str) -> None:  # noqa: ARG002
         self._plan(f"SELECT id, price FROM delta.`{path}` WHERE id > 10 AND day = 'mon'")
 
-    def insert_values(self, path: str, table: str) -> None:  # noqa: ARG002
+    def insert_values(self, path: str, named: str) -> None:  # noqa: ARG002
         for number in range(TIMES):
-            self._spark.sql(f"INSERT INTO {table} VALUES ({number}, 1.5, 'mon')")
+            self._spark.sql(f"INSERT INTO {named} VALUES ({number}, 1.5, 'mon')")
 
-    def append_frame(self, path: str, table: str) -> None:  # noqa: ARG002
+    def append_frame(self, path: str, named: str) -> None:  # noqa: ARG002
         rows = self._spark.createDataFrame([(1, 1.5, "mon")], "id LONG, price DOUBLE, day STRING")
         for _ in range(TIMES):
             rows.write.format("delta").mode("append").save(path)
 
-    def delete_nothing(self, path: str, table: str) -> None:  # noqa: ARG002
+    def delete_nothing(self, path: str, named: str) -> None:  # noqa: ARG002
         for _ in range(TIMES):
-            self._spark.sql(f"DELETE FROM {table} WHERE id = -1")
+            self._spark.sql(f"DELETE FROM {named} WHERE id = -1")
 
-    def update_one(self, path: str, table: str) -> None:  # noqa: ARG002
+    def update_one(self, path: str, named: str) -> None:  # noqa: ARG002
         for _ in range(TIMES):
-            self._spark.sql(f"UPDATE {table} SET price = price + 1 WHERE id = 7")
+            self._spark.sql(f"UPDATE {named} SET price = price + 1 WHERE id = 7")
 
     def _plan(self, text: str) -> None:
         for _ in range(TIMES):

@@ -102,8 +102,8 @@ def planning(options: argparse.Namespace, folder: Path, stack: contextlib.ExitSt
         for side in sides:
             tables[side.name] = folder / f"{side.name}_{work}"
             lakebed.write(tables[side.name], _rows(1000))
-            side.ask(do="name", path=str(tables[side.name]), table=work)
-        times = _in_turns(sides, options, work, tables, table=work)
+            side.ask(do="name", path=str(tables[side.name]), named=work)
+        times = _in_turns(sides, options, work, tables, named=work)
         print(f"  {work:<16}{_shown(times, 'now', 'before')}", flush=True)
 
 
@@ -111,13 +111,13 @@ def _in_turns(
     sides: Sequence[Side],
     options: argparse.Namespace,
     work: str,
-    table: Path | dict[str, Path],
+    at: Path | dict[str, Path],
     **more: Any,
 ) -> Times:
     times: Times = {side.name: [] for side in sides}
     for turn in range(-options.warm_up, options.rounds):
         for side in sides if turn % 2 else reversed(sides):
-            path = table[side.name] if isinstance(table, dict) else table
+            path = at[side.name] if isinstance(at, dict) else at
             taken = side.run(work, path, **more)
             if turn >= 0:
                 times[side.name].append(taken)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyspark
 from server_process import Server
 
 # Tests of Lakebed install it beside PySpark: the client gets a folder with links to the rest.
@@ -15,11 +14,14 @@ _OURS = ("lakebed", "__editable__")
 
 
 def without_lakebed(folder: Path) -> Path:
-    packages = Path(pyspark.__file__).parents[1]
+    """Where packages are found first, they are taken: an older Spark has a folder of its own."""
     folder.mkdir()
-    for each in packages.iterdir():
-        if not each.name.startswith(_OURS) and each.suffix != ".pth":
-            (folder / each.name).symlink_to(each)
+    found = [Path(each) for each in sys.path if Path(each).name == "site-packages"]
+    for package in [package for packages in found for package in packages.iterdir()]:
+        link = folder / package.name
+        if package.name.startswith(_OURS) or package.suffix == ".pth" or link.is_symlink():
+            continue
+        link.symlink_to(package)
     return folder
 
 
