@@ -27,6 +27,7 @@ JavaObject = Any
 """A reference to an object in the JVM."""
 
 FILE_INDEX = "org.apache.spark.sql.execution.datasources.FileIndex"
+_MOST_TYPES = 256
 ROW_INDEX = "_tmp_metadata_row_index"
 """The column of a relation that Spark's Parquet reader fills with the place of a row in its file.
 
@@ -101,7 +102,22 @@ class Jvm:
 
     def data_type(self, text: str) -> JavaObject:
         """Spark's type of a JSON text; the log and Spark write types alike."""
-        return self._class("org.apache.spark.sql.types.DataType").fromJson(text)
+        found = self._types.get(text)
+        if found is None:
+            found = self._type_from_json(text)
+            if len(self._types) >= _MOST_TYPES:
+                self._types.clear()
+            self._types[text] = found
+        return found
+
+    @cached_property
+    def _types(self) -> dict[str, JavaObject]:
+        """Types never change, and queries ask for those of the same tables again and again."""
+        return {}
+
+    @cached_property
+    def _type_from_json(self) -> JavaObject:
+        return self._class("org.apache.spark.sql.types.DataType").fromJson
 
     def path(self, text: str) -> JavaObject:
         return self._class("org.apache.hadoop.fs.Path")(text)
@@ -137,13 +153,18 @@ class Jvm:
             self.data_type(partition_schema),
             self.data_type(data_schema),
             self.none(),
-            self._parquet_format(),
-            self._class("org.apache.spark.api.python.PythonUtils").toScalaMap(dict(options)),
+            self._parquet_format,
+            self._to_scala_map(dict(options)),
             self.session._jsparkSession,
         )
         frame = self.session._jsparkSession.baseRelationToDataFrame(relation)
         return DataFrame(frame, self.session)
 
+    @cached_property
+    def _to_scala_map(self) -> JavaObject:
+        return self._class("org.apache.spark.api.python.PythonUtils").toScalaMap
+
+    @cached_property
     def _parquet_format(self) -> JavaObject:
         name = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
         return self._class(name)()
@@ -239,7 +260,7 @@ class Jvm:
     def reads_batches(self, schema: str) -> bool:
         """Whether Spark reads all of these columns in batches; else it makes a row of each row."""
         return bool(
-            self._parquet_format().supportBatch(self.session._jsparkSession, self.data_type(schema))
+            self._parquet_format.supportBatch(self.session._jsparkSession, self.data_type(schema))
         )
 
     def _conjunction(self, expressions: Sequence[JavaObject]) -> JavaObject:

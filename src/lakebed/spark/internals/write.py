@@ -52,7 +52,7 @@ class ParquetSink:
         lines = compiled(self._jvm.session, TABLE_WRITES).write(
             self._session,
             self._plan(frame).queryExecution(),
-            self._jvm._parquet_format(),
+            self._jvm._parquet_format,
             folder,
             num_partition_columns,
             dict(options),
