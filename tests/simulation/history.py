@@ -1,8 +1,8 @@
 """A history from a seed: the table, the clients, what they do, what goes wrong, and the verdict.
 
-    python tests/simulation/history.py 1234           # one seed, and what happened in it
-    python tests/simulation/history.py --for 60       # as many as fit in a minute, from a random one
-    python tests/simulation/history.py --from 0 --count 5000
+python tests/simulation/history.py 1234           # one seed, and what happened in it
+python tests/simulation/history.py --for 60       # as many as fit in a minute, from a random one
+python tests/simulation/history.py --from 0 --count 5000
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if __name__ == "__main__":
     for _folder in (".", "transaction"):
         sys.path.insert(0, str(Path(__file__).parents[1] / _folder))
 
-from commands import IDS, PARTITIONS, RUNS, Command, Facts
+from commands import IDS, PARTITIONS, Command, Facts
 from simulated_store import Objects, Odds, SimulatedStore
 from substitutes import simulated
 from turns import Client, Turns
-from verdict import COMMITS, Run, Verdict
+from verdict import Run, Verdict
 
 import pyarrow as pa
 from lakebed.errors import CommitUnknownError, LakebedError, LogCorruptedError
@@ -60,7 +60,6 @@ WEIGHTS = {
     "read old": 4,
     "refresh": 4,
 }
-LIKELY = ("is not a Delta table", "is already a Delta table")
 
 
 class HistoryError(AssertionError):
@@ -72,12 +71,14 @@ class History:
     seed: int
     odds: Odds | None = None
     """Instead of those from the seed."""
+    only: tuple[str, ...] = ()
+    """The commands that clients choose from, instead of those from the seed."""
     runs: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         chance = self._random
-        stickiness = chance.choice((0.2, 0.6, 0.9, 0.97))
+        stickiness = chance.choice((0.1, 0.4, 0.7, 0.9))
         self.turns = Turns(random.Random(chance.random()), START_MS, stickiness)
         odds = self.odds or _odds(chance)
         self.objects = Objects(self.turns, odds, cheap_probes=chance.random() < 0.5)
@@ -85,6 +86,9 @@ class History:
         self.vectors = chance.random() < 0.7
         self.skew_ms = chance.choice((0.0, 0.0, 1000.0, HOUR, 30 * HOUR))
         self.properties = self._properties()
+        # A few kinds of commands meet each other more often than all of them would.
+        kinds = chance.sample(list(WEIGHTS), chance.choice((2, 3, 5, 8, len(WEIGHTS))))
+        self._weights = {name: WEIGHTS[name] for name in self.only or kinds}
         self.outcomes: Counter[str] = Counter()
         self._by_client: dict[str, Run] = {}
         self._running: Run | None = None
@@ -94,8 +98,14 @@ class History:
             with simulated(self.turns, random.Random(self.seed), self._drawn, self._opened):
                 self._go()
         except Exception as error:
-            raise HistoryError(f"{error}\n\n{self}\n\nagain: {command_of(self.seed)}") from error
+            raise HistoryError(f"{error}\n\n{self}\n\nagain: {self.command}") from error
         return self
+
+    @property
+    def command(self) -> str:
+        """What repeats it, unless faults were put in on purpose."""
+        only = f" --only '{','.join(self.only)}'" if self.only else ""
+        return f"PYTHONPATH=src python tests/simulation/history.py {self.seed}{only}"
 
     def __str__(self) -> str:
         table = {k: v for k, v in self.properties.items() if "etention" not in k}
@@ -107,17 +117,18 @@ class History:
 
     def _go(self) -> None:
         chance = self._random
-        count = chance.randint(2, 4)
+        count = chance.choice((2, 2, 3, 3, 4))
         names = iter(f"c{number}" for number in range(1, 100))
         clients = [self._client(next(names)) for _ in range(count)]
         programs: dict[str, list[Command]] = {}
-        for phase in range(chance.randint(1, 3)):
+        for phase in range(chance.choice((1, 1, 1, 2, 2, 3))):
             if phase:
                 self._night()
             for place, client in enumerate(clients):
                 if client.is_dead:
                     clients[place] = self._client(next(names))
-                programs[clients[place].name] = self._program(phase)
+                creates = phase == 0 and (place == 0 or chance.random() < 0.25)
+                programs[clients[place].name] = self._program(creates=creates)
             jobs = [(each, self._job(each, programs[each.name])) for each in clients]
             self.turns.run(jobs)
             self.objects.settle(everything=True)
@@ -128,9 +139,8 @@ class History:
         self.objects.odds = Odds()
         last = self._client("end")
         last.skew_ms = 0.0
-        program = [Command("read"), Command("append"), Command("read")]
-        if not _commits(self.objects):
-            program = [Command("create"), Command("read")]
+        is_there = bool(_commits(self.objects))
+        program = [Command("append to open" if is_there else "create"), Command("read")]
         self.turns.run([(last, self._job(last, program))])
         verdict = Verdict(self.objects, self.runs, serializable=self.serializable)
         verdict.give(
@@ -194,11 +204,12 @@ class History:
         self.turns.now_ms += self._random.uniform(0.2, 4) * DAY
         self.objects.note("time passes")
 
-    def _program(self, phase: int) -> list[Command]:
+    def _program(self, *, creates: bool) -> list[Command]:
         chance = self._random
-        names = chance.choices(list(WEIGHTS), list(WEIGHTS.values()), k=chance.randint(1, 4))
+        count = chance.choice((1, 1, 2, 2, 3, 5))
+        names = chance.choices(list(self._weights), list(self._weights.values()), k=count)
         program = [_command(chance, name) for name in names]
-        if phase == 0:
+        if creates:
             mode = chance.choice(("ignore", "error", "ignore"))
             program.insert(0, _command(chance, "create", mode))
         return program
@@ -250,8 +261,12 @@ def _odds(chance: random.Random) -> Odds:
 
 
 def _command(chance: random.Random, name: str, option: str = "") -> Command:
-    low = chance.randint(0, 5) if name in ("restore", "read old", "compact log") else chance.randrange(IDS)
-    high = low + chance.choice((0, 0, 1, 3))
+    low = (
+        chance.randint(0, 5)
+        if name in ("restore", "read old", "compact log")
+        else chance.randrange(IDS)
+    )
+    high = low + (IDS if name == "create" else chance.choice((0, 0, 1, 3)))
     if name == "append once":
         option = str(chance.randint(1, 3))
     elif name == "vacuum":
@@ -272,20 +287,18 @@ def _commits(objects: Objects) -> dict[int, int]:
     }
 
 
-def command_of(seed: int) -> str:
-    return f"python tests/simulation/history.py {seed}"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Histories from seeds.")
     parser.add_argument("seed", type=int, nargs="?")
     parser.add_argument("--from", dest="first", type=int)
     parser.add_argument("--count", type=int)
     parser.add_argument("--for", dest="seconds", type=float)
+    parser.add_argument("--only", default="", help="commands, such as 'delete,update'")
     given = parser.parse_args()
+    only = tuple(filter(None, given.only.split(",")))
     pa.set_cpu_count(1)  # threads only cost here: files have a row or two
     if given.seed is not None:
-        print(History(given.seed).run())
+        print(History(given.seed, only=only).run())
         return 0
     first = secrets.randbits(32) if given.first is None else given.first
     print(f"from seed {first}")
@@ -293,7 +306,7 @@ def main() -> int:
     started, failed, outcomes, number = time.monotonic(), 0, Counter[str](), 0
     fates: Counter[str] = Counter()
     for number in _numbers(given.count, given.seconds):
-        history = History(first + number)
+        history = History(first + number, only=only)
         try:
             history.run()
         except HistoryError as error:
@@ -317,8 +330,6 @@ def _numbers(count: int | None, seconds: float | None) -> Iterator[int]:
         yield number
         number += 1
 
-
-__all__ = ["COMMITS", "LIKELY", "RUNS", "History", "HistoryError"]
 
 if __name__ == "__main__":
     sys.exit(main())

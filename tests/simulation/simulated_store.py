@@ -144,9 +144,7 @@ class SimulatedStore(Store):
         return [self.get(path) for path in paths]
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        return self._call(
-            "get", path, lambda: self._objects.get(path)[start : start + length]
-        )
+        return self._call("get", path, lambda: self._objects.get(path)[start : start + length])
 
     def put_if_absent(self, path: str, data: bytes | bytearray | memoryview) -> None:
         copy = bytes(data)
@@ -202,9 +200,7 @@ class SimulatedStore(Store):
                 found[path] = ObjectMeta(path, len(blob.data), blob.modified_ms)
         return list(found.values())
 
-    def _call(
-        self, method: str, path: str, act: Callable[[], T], *, changes: bool = False
-    ) -> T:
+    def _call(self, method: str, path: str, act: Callable[[], T], *, changes: bool = False) -> T:
         objects, what = self._objects, f"{method} {path}"
         if self._client.is_dead:
             raise Killed

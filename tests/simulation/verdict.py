@@ -123,7 +123,9 @@ class Verdict:
                     metadata = action["metaData"]
                 if "remove" in action:
                     key = _key(action["remove"])
-                    assert files.pop(key, None) is not None, f"version {version} removes {key} twice"
+                    assert files.pop(key, None) is not None, (
+                        f"version {version} removes {key} twice"
+                    )
                 if "add" in action:
                     key = _key(action["add"])
                     assert key not in files, f"version {version} adds {key} twice"
