@@ -13,7 +13,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from commands import RUNS
+from client_commands import RUNS
 from history import History
 
 SEEDS = 240

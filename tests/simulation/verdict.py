@@ -1,4 +1,4 @@
-"""Whether a history is right: a replay of the log's bytes and of the files' rows, command by command.
+"""Whether a history is right: a replay of the log's bytes and the files' rows, version by version.
 
 Nothing of Lakebed takes part: commits are JSON, data files are read by pyarrow, deletion vectors by
 the protocol's text. Which command made a commit is known by the transaction ids that it drew.
@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import PIN, Command, Facts, Row, State
+from client_commands import PIN, Command, Facts, Row, State
 from row_tables import vector_rows
 from simulated_store import Objects
 
@@ -230,7 +230,8 @@ class Verdict:
                 assert version in self.versions, f"read version {version}: {run}"
                 expected = self.versions[version].state.rows
                 assert rows == expected, (
-                    f"{run} read of version {version} too much {sorted((rows - expected).elements())}"
+                    f"{run} read of version {version}"
+                    f" too much {sorted((rows - expected).elements())}"
                     f"\n  and too little {sorted((expected - rows).elements())}"
                 )
                 if run.command.name in ("read", "refresh"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from simulated_store import URL
 
 import lakebed
 from lakebed.arrow.rows import prepare_rows
@@ -29,7 +30,6 @@ from lakebed.spec.actions import Add, Remove
 from lakebed.spec.paths import decode_path
 from lakebed.tables.table import Table
 from lakebed.transaction import Operation, Transaction
-from simulated_store import URL
 
 Row = tuple[int, int, str]
 PARTITIONS = 2
@@ -114,7 +114,7 @@ def arrow(rows: list[Row]) -> pa.Table:
     )
 
 
-# --- writes -----------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 def create(command: Command, facts: Facts) -> None:
@@ -127,7 +127,7 @@ def create(command: Command, facts: Facts) -> None:
     )
 
 
-def created(command: Command, state: State, facts: Facts, _: dict[int, State]) -> State:
+def created(command: Command, _: State, facts: Facts, __: dict[int, State]) -> State:
     return State(Counter(command.rows(facts)))
 
 
@@ -190,7 +190,7 @@ def without(rows: Counter[Row], goes: Callable[[Row], bool]) -> Counter[Row]:
     return Counter({row: count for row, count in rows.items() if not goes(row)})
 
 
-# --- changes of rows --------------------------------------------------------------------------------
+# --- changes of rows ------------------------------------------------------------------------------
 
 
 @dataclass
@@ -312,7 +312,7 @@ def put_together(command: Command, facts: Facts) -> None:
     transaction.commit().unwrap()
 
 
-# --- the table --------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 
 def set_property(command: Command, facts: Facts) -> None:
@@ -348,7 +348,7 @@ def restore(command: Command, facts: Facts) -> None:
     table.restore(_wanted(command, table, facts))
 
 
-def restored(command: Command, state: State, facts: Facts, states: dict[int, State]) -> State:
+def restored(_: Command, state: State, facts: Facts, states: dict[int, State]) -> State:
     wanted = states[facts.chosen]
     pins = {k: v for k, v in state.configuration.items() if k.startswith(PIN)}
     rest = {k: v for k, v in wanted.configuration.items() if not k.startswith(PIN)}
@@ -365,7 +365,7 @@ def _wanted(command: Command, table: Table, facts: Facts) -> int:
     return facts.chosen
 
 
-def pin(command: Command, facts: Facts) -> None:
+def pin(_: Command, facts: Facts) -> None:
     table = lakebed.open(URL)
     facts.chosen = table.version
     table.pin(f"p{facts.number}")
@@ -384,7 +384,7 @@ def _configured(state: State, key: str, value: str) -> State:
     return replace(state, configuration={**state.configuration, key: value})
 
 
-# --- what changes no row ----------------------------------------------------------------------------
+# --- what changes no row --------------------------------------------------------------------------
 
 
 def checkpoint(_: Command, __: Facts) -> None:
