@@ -85,7 +85,7 @@ class Case:
 
 
 CASES = [
-    Case(store_that_overwrites, "commits by|acknowledged, but"),
+    Case(store_that_overwrites, "commits by|acknowledged, but|twice"),
     Case(store_with_old_listings, r"read version \d+, not|holes|cannot be rebuilt"),
     Case(no_conflict_is_found, "has too much|twice|lacks|break"),
     Case(own_commit_is_not_recognised, "[12] commits by|twice"),

@@ -147,6 +147,7 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
             _as("azure_client_secret"),
         ),
     ),
+    "file": (_Rule(("spark.lakebed.durability",), _as("durability")),),
     "gs": (
         _Rule(
             (
