@@ -117,7 +117,7 @@ class History:
 
     def _go(self) -> None:
         chance = self._random
-        count = chance.choice((2, 2, 3, 3, 4))
+        count = chance.choice((2, 2, 2, 3, 4))
         names = iter(f"c{number}" for number in range(1, 100))
         clients = [self._client(next(names)) for _ in range(count)]
         programs: dict[str, list[Command]] = {}
@@ -211,7 +211,7 @@ class History:
 
     def _program(self, *, creates: bool) -> list[Command]:
         chance = self._random
-        count = chance.choice((1, 1, 2, 2, 3, 5))
+        count = chance.choice((1, 1, 1, 2, 2, 4))
         names = chance.choices(list(self._weights), list(self._weights.values()), k=count)
         program = [_command(chance, name) for name in names]
         if creates:

@@ -10,10 +10,12 @@ import os
 import secrets
 import time
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from client_commands import RUNS
+from deltalake import DeltaTable
 from history import History
 
 SEEDS = 240
@@ -71,3 +73,18 @@ def test_histories_from_a_random_seed() -> None:
     while time.monotonic() < end:
         History(seed).run()
         seed += 1
+
+
+@pytest.mark.parametrize("seed", range(2000, 2010))
+def test_delta_rs_reads_what_a_history_leaves(seed: int, tmp_path: Path) -> None:
+    """Checkpoints, checksums and a cleaned-up log, by a reader that has nothing of Lakebed."""
+    history = History(seed).run()
+    for path, blob in history.objects.found.items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(blob.data)
+    table = DeltaTable(str(tmp_path))
+    newest = history.verdict.versions[table.version()]
+    assert newest.number == max(history.verdict.versions)
+    found = pa.table(table.get_add_actions())["path"].to_pylist()
+    assert sorted(found) == sorted(path for path, _ in newest.files)
