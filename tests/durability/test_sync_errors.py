@@ -68,7 +68,7 @@ def test_nothing_is_committed_if_its_files_cannot_be_synced(
     rows = pa.table({"id": [1]})
     lakebed.write(tmp_path, rows, storage_options={"durability": "all"})
     failing(monkeypatch, 1)
-    with pytest.raises(StorageError, match="cannot sync .*parquet"):
+    with pytest.raises(StorageError, match=r"cannot sync .*parquet"):
         lakebed.write(tmp_path, rows, mode="append", storage_options={"durability": "all"})
     monkeypatch.undo()
     assert lakebed.open(tmp_path).version == 0
@@ -76,7 +76,7 @@ def test_nothing_is_committed_if_its_files_cannot_be_synced(
 
 def test_a_file_that_is_gone_is_not_committed_with_all(tmp_path: Path) -> None:
     store = open_store(tmp_path, {"durability": "all"})
-    with pytest.raises(StorageError, match="gone.parquet"):
+    with pytest.raises(StorageError, match=r"gone\.parquet"):
         create(store, file("gone.parquet"))
     assert not TableLog(store).exists()
 

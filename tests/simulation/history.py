@@ -14,9 +14,10 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 if __name__ == "__main__":
     for _folder in (".", "transaction"):
@@ -30,6 +31,7 @@ from turns import Client, Turns
 from verdict import Run, Verdict
 
 from lakebed.errors import CommitUnknownError, LakebedError, LogCorruptedError, StorageError
+from lakebed.log import maintenance
 from lakebed.storage import Store
 
 HOUR = 3_600_000.0
@@ -91,11 +93,14 @@ class History:
         self._weights = {name: WEIGHTS[name] for name in self.only or kinds}
         self.outcomes: Counter[str] = Counter()
         self._by_client: dict[str, Run] = {}
-        self._running: Run | None = None
+        self._unexplained: list[str] = []
 
     def run(self) -> History:
         try:
-            with simulated(self.turns, random.Random(self.seed), self._drawn, self._opened):
+            with (
+                simulated(self.turns, random.Random(self.seed), self._drawn, self._opened),
+                mock.patch.object(maintenance, "_LOG", _Log(self._warned)),
+            ):
                 self._go()
         except Exception as error:
             raise HistoryError(f"{error}\n\n{self}\n\nagain: {self.command}") from error
@@ -142,6 +147,7 @@ class History:
         is_there = bool(_commits(self.objects))
         program = [Command("append to open" if is_there else "create"), Command("read")]
         self.turns.run([(last, self._job(last, program))])
+        assert not self._unexplained, self._unexplained[0]
         verdict = Verdict(self.objects, self.runs, serializable=self.serializable)
         verdict.give(
             skew_ms=self.skew_ms,
@@ -197,6 +203,12 @@ class History:
         if isinstance(error, LogCorruptedError) or (is_whole and isinstance(error, StorageError)):
             raise HistoryError(f"{run}") from error
 
+    def _warned(self, text: str) -> None:
+        """What is due after a commit failed. It fails no commit, but must have had a reason."""
+        self.objects.note(f"  warning: {text}")
+        if not self.objects.fates and not self.objects.deleted:
+            self._unexplained.append(text)
+
     # --- chance -------------------------------------------------------------------------------
 
     def _client(self, name: str) -> Client:
@@ -222,6 +234,7 @@ class History:
     def _properties(self) -> dict[str, str]:
         chance = self._random
         found = {
+            "delta.parquet.compression.codec": chance.choice(("uncompressed", "snappy", "zstd")),
             "delta.isolationLevel": "Serializable" if self.serializable else "WriteSerializable",
             "delta.checkpointInterval": str(chance.choice((2, 3, 5, 10))),
             "delta.deletedFileRetentionDuration": f"interval {RETENTION_DAYS} days",
@@ -251,6 +264,14 @@ class History:
     def _opened(self, _url: str) -> Store:
         assert self.turns.current is not None
         return SimulatedStore(self.objects, self.turns.current)
+
+
+class _Log:
+    def __init__(self, warned: Callable[[str], None]) -> None:
+        self._warned = warned
+
+    def warning(self, text: str, *values: object) -> None:
+        self._warned(text % values)
 
 
 def _odds(chance: random.Random) -> Odds:
