@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.formats import parquet_digest
-from lakebed.formats.codecs import arrow_codec
 from lakebed.formats.checkpoint_schema import action_rows, checkpoint_schema, file_rows
+from lakebed.formats.codecs import arrow_codec
 from lakebed.spec.actions import Action
 
 ROWS_PER_GROUP = 65_536
