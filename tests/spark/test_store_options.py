@@ -120,10 +120,3 @@ def test_another_spelling_of_an_option_replaces_the_setting() -> None:
 
 def test_local_tables_ask_the_session_nothing(tmp_path: Any) -> None:
     assert storage_options(None, str(tmp_path), {"mergeSchema": "true"}) == {}  # type: ignore[arg-type]
-
-
-def test_local_disks_take_the_durability_of_the_session_unless_an_option_says_it() -> None:
-    session: Any = ConnectSession(**{"spark.lakebed.durability": "all"})
-    assert storage_options(session, "/a/table", {}) == {"durability": "all"}
-    assert storage_options(session, "/a/table", {"durability": "none"}) == {"durability": "none"}
-    assert storage_options(ConnectSession(), "file:///a/table", {}) == {}  # type: ignore[arg-type]

@@ -2,8 +2,7 @@
 
 Three places say it, the first one wins: options of the read or write under the names of
 `storage_options`; options under Hadoop's names; the session's settings for Hadoop
-(`spark.hadoop.fs.s3a...`). What none of them says comes from the environment, as always. For local
-disks there is one setting of the session, `spark.lakebed.durability`.
+(`spark.hadoop.fs.s3a...`). What none of them says comes from the environment, as always.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ def storage_options(
     """What `open_store` is to be given for a location, on a session, with options of a read."""
     where = parse_location(location)
     given = {key.lower(): value for key, value in options.items() if is_storage_option(key)}
-    if where.scheme == "file":
-        return {**_durability(session), **given}
     rules = _RULES.get(where.scheme)
     if rules is None:
         return given
@@ -36,15 +33,6 @@ def storage_options(
     # A name of the user's own may be any of several spellings; ours are prefixed.
     plain = {_unprefixed(key) for key in given}
     return {**{k: v for k, v in found.items() if _unprefixed(k) not in plain}, **given}
-
-
-def _durability(session: SparkSession) -> dict[str, str]:
-    """One question, since reads ask it too: Hadoop's settings would be copied for it."""
-    if is_connect(session):
-        chosen = session.conf.getAll.get(DURABILITY)
-    else:
-        chosen = session.conf.get(DURABILITY, None)
-    return {} if chosen is None else {"durability": chosen}
 
 
 def translated(where: Location, settings: Mapping[str, str]) -> dict[str, str]:
@@ -130,7 +118,6 @@ def _unsigned(value: str) -> dict[str, str]:
     return {"aws_skip_signature": "true"} if "Anonymous" in value else {}
 
 
-DURABILITY = "spark.lakebed.durability"
 _ENDPOINT, _TLS = "aws_endpoint_url", "tls"
 _RULES: Mapping[str, tuple[_Rule, ...]] = {
     "s3": (

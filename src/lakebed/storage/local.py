@@ -42,9 +42,19 @@ class LocalStore(Store):
     ) -> None:
         self.location = location
         self.root = "/" + location.path
-        self.durability = durability
+        self._durability: Durability | Callable[[], Durability] = durability
         self._prefix = self.root.rstrip("/") + "/"
         self._neighbours = neighbours
+
+    @property
+    def durability(self) -> Durability:
+        if callable(self._durability):
+            self._durability = self._durability()
+        return self._durability
+
+    def choose_durability(self, choose: Callable[[], Durability]) -> None:
+        """Ask for it when something is written: readers need not know."""
+        self._durability = choose
 
     @property
     def url(self) -> str:

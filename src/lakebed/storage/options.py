@@ -54,7 +54,7 @@ def parse_options(raw: Mapping[str, Any] | None) -> Options:
             _distribute(configs, name, _text(name, value))
     chosen = from_environment()
     if "durability" not in own and chosen is not None:
-        own["durability"] = _durability(VARIABLE, chosen)
+        own["durability"] = durability_of(VARIABLE, chosen)
     return Options(configs, **own)
 
 
@@ -191,7 +191,7 @@ def _duration(name: str, value: Any) -> timedelta:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
-def _durability(name: str, value: Any) -> Durability:
+def durability_of(name: str, value: Any) -> Durability:
     try:
         return parse_durability(_text(name, value))
     except ValueError as error:
@@ -205,4 +205,4 @@ _UNITS = {
     "m": timedelta(minutes=1),
     "min": timedelta(minutes=1),
 }
-_OWN = {"max_retries": _count, "retry_timeout": _duration, "durability": _durability}
+_OWN = {"max_retries": _count, "retry_timeout": _duration, "durability": durability_of}
