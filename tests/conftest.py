@@ -23,6 +23,9 @@ settings.load_profile("lakebed")
 # Workers with another Python than the driver's fail in ways that are hard to read.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
+# Thousands of commits on local disks: what survives the loss of power has tests of its own.
+os.environ.setdefault("LAKEBED_DURABILITY", "none")
+
 # What runs a few times is not worth the better compiler's time: for every JVM that a test starts.
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 for _name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):

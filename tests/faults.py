@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from lakebed.errors import LakebedError, StorageError
@@ -72,6 +72,12 @@ class FaultStore(Store):
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         return self._call("get_range", path, lambda: self.inner.get_range(path, start, length))
+
+    def sync(self, references: Iterable[str], *, is_new: bool = False) -> None:
+        self.inner.sync(references, is_new=is_new)
+
+    def confirm(self, path: str) -> None:
+        self.inner.confirm(path)
 
     def has_root(self) -> bool:
         return self.inner.has_root()

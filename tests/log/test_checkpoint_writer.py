@@ -379,6 +379,17 @@ def test_the_codec_is_snappy_unless_the_table_names_one(memory: Store) -> None:
     assert (codec(0), codec(1)) == ("SNAPPY", "ZSTD")
 
 
+@pytest.mark.parametrize(
+    "codec", ["uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "zstd", "ZSTD"]
+)
+def test_every_codec_that_a_table_may_have_makes_a_checkpoint(memory: Store, codec: str) -> None:
+    create(memory, file("a"), parquet__compression__codec=codec)
+    write_checkpoint(TableLog(memory).snapshot())
+    forget_commits(memory, [0])
+    opened = TableLog(memory).snapshot()
+    assert names(opened) == ["a"]
+
+
 def test_a_changed_byte_in_a_checkpoint_is_found(memory: Store) -> None:
     write_checkpoint(grow(memory, 3))
     path = classic_checkpoint_path(3)

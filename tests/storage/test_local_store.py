@@ -42,8 +42,8 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 @pytest.mark.usefixtures("route")
-@pytest.mark.parametrize("options", [None, {"fsync": True}])
-def test_every_route_creates_replaces_and_refuses(tmp_path: Path, options: dict[str, bool]) -> None:
+@pytest.mark.parametrize("options", [{"durability": each} for each in ("none", "log", "all")])
+def test_every_route_creates_replaces_and_refuses(tmp_path: Path, options: dict[str, str]) -> None:
     store = open_store(tmp_path, options)
     store.put_if_absent("new/folder/x", b"1")
     with pytest.raises(ObjectExistsError):

@@ -59,10 +59,10 @@ def test_durations_may_be_numbers_of_seconds(value: object, text: str) -> None:
     assert parse_options({"timeout": value}).client("s3") == {"timeout": text}
 
 
-def test_retries_and_fsync_are_options_of_lakebed() -> None:
-    options = parse_options({"max_retries": "3", "retry_timeout": "500ms", "FSYNC": "true"})
+def test_retries_and_durability_are_options_of_lakebed() -> None:
+    options = parse_options({"max_retries": "3", "retry_timeout": "500ms", "DURABILITY": "all"})
 
-    assert (options.max_retries, options.fsync) == (3, True)
+    assert (options.max_retries, options.durability.value) == (3, "all")
     assert options.retry_timeout == timedelta(milliseconds=500)
     assert parse_options({"retry_timeout": 20}).retry_timeout == timedelta(seconds=20)
 
@@ -91,7 +91,7 @@ def test_a_misspelt_name_is_refused_with_the_nearest(url: str, name: str, sugges
         {"max_retries": "secret"},
         {"max_retries": -1},
         {"retry_timeout": "secret"},
-        {"fsync": "secret"},
+        {"durability": "secret"},
         {"aws_region": None},
         {"aws_region": ["secret"]},
         {5: "secret"},

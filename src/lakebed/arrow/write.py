@@ -20,6 +20,7 @@ from lakebed.arrow.parquet_bytes import ParquetBytes
 from lakebed.arrow.relabel import relabel
 from lakebed.errors import ConstraintViolationError, SchemaError
 from lakebed.formats.arrow_types import cast_table, parquet_schema
+from lakebed.formats.codecs import arrow_codec
 from lakebed.formats.footer_stats import FloatWatch, collect
 from lakebed.spec.actions import Add, Metadata, Protocol
 from lakebed.spec.column_mapping import mapping_mode, nested_ids, physical_name, physical_schema
@@ -56,8 +57,6 @@ HANDLED_FEATURES = frozenset(
 _WORKERS = 4
 _GROUP_BYTES = 64 * 1024 * 1024
 _DEFAULT_FILE_BYTES = 512 * 1024 * 1024
-# Where pyarrow has a name of its own; its "lz4" is LZ4_RAW in Parquet.
-_ARROW_CODECS = {"uncompressed": "none", "none": "none", "lz4_raw": "lz4"}
 
 
 @dataclass(frozen=True)
@@ -279,8 +278,7 @@ def rows_by_partition(
 
 def _parquet_options(layout: FileLayout) -> dict[str, str]:
     version = layout.properties.parquet_format_version[:3].replace("2.1", "2.0")
-    codec = _ARROW_CODECS.get(layout.codec, layout.codec)
-    return {"compression": codec, "data_page_version": version}
+    return {"compression": arrow_codec(layout.codec), "data_page_version": version}
 
 
 @contextmanager

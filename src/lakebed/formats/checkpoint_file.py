@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from lakebed.formats import parquet_digest
 from lakebed.formats.checkpoint_schema import action_rows, checkpoint_schema, file_rows
+from lakebed.formats.codecs import arrow_codec
 from lakebed.spec.actions import Action
 
 ROWS_PER_GROUP = 65_536
@@ -55,7 +56,7 @@ def _groups(
 
 def _options(schema: pa.Schema, codec: str) -> dict[str, object]:
     return {
-        "compression": codec,
+        "compression": arrow_codec(codec),
         "write_page_checksum": True,
         # Readers go by the Parquet types; Arrow's own schema would only make the footer longer.
         "store_schema": False,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
 from lakebed.spark.store_options import storage_options
 from lakebed.storage import open_store
+from lakebed.storage.durability import Durability
+from lakebed.storage.local import LocalStore
+from lakebed.storage.options import durability_of
 from lakebed.storage.store import Store
 
 
@@ -18,8 +22,17 @@ def open_location(
 ) -> tuple[Store, str]:
     """The store of a table, and the folder as Hadoop names it."""
     url = as_url(path)
-    store = open_store(url, storage_options(session, url, options) or None)
+    given = storage_options(session, url, options)
+    store = open_store(url, given or None)
+    if isinstance(store, LocalStore) and "durability" not in given:
+        store.choose_durability(partial(_durability, session, store.durability))
     return store, hadoop_root(path, store.url)
+
+
+def _durability(session: SparkSession, default: Durability) -> Durability:
+    """By the session, which reads of local tables never ask."""
+    chosen = session.conf.get(DURABILITY, None)
+    return default if chosen is None else durability_of(DURABILITY, chosen)
 
 
 def hadoop_root(location: str, url: str) -> str:
@@ -33,6 +46,7 @@ def hadoop_root(location: str, url: str) -> str:
     return f"{chosen}://{unquote(rest, errors='surrogateescape')}".rstrip("/")
 
 
+DURABILITY = "spark.lakebed.durability"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
 
 

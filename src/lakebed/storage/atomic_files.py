@@ -6,14 +6,13 @@ all before (O_TMPFILE), so that a killed writer leaves nothing behind; elsewhere
 that listings hide. O_EXCL on the final name would not do: readers would see it empty, then torn.
 
 A link costs 49 us so, 68 us with a named temporary file, 249 us through obstore's local store
-(1,500 bytes, ext4). `fsync` is off unless asked for, as it is in delta-spark and delta-rs: the
-page cache survives a killed process, only a machine that loses power forgets it. With `fsync`
-(5 ms) the bytes are on disk before the name is, and the name before the call returns; this
-covers the log and what Lakebed writes, not data files that another engine wrote.
+(1,500 bytes, ext4). The page cache survives a killed process; only a machine that loses power
+forgets it. With `fsync` (some milliseconds) the bytes are on disk before the name is, and the name,
+with the folders that were made for it, before the call returns.
 """
 
 # Strings and descriptors, because a Path per object costs more than the system call.
-# ruff: noqa: PTH103, PTH105, PTH108, PTH116, PTH120
+# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ import ctypes
 import errno
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from lakebed.storage.store import Data
 
@@ -47,21 +47,60 @@ def replace(path: str, data: Content, *, fsync: bool = False) -> None:
 
 def _stage(path: str, data: Content, fsync: bool, *, named: ByName, unnamed: ByDescriptor) -> None:
     folder = os.path.dirname(path)
+    changed = [folder]
     try:
         _publish(folder, path, data, fsync, named, unnamed)
     except FileNotFoundError:
-        _make_folders(folder)
+        changed = [folder, *_make_folders(folder)]
         _publish(folder, path, data, fsync, named, unnamed)
     if fsync:
-        _sync_folder(folder)
+        for each in changed:
+            _sync(each)
 
 
-def _make_folders(folder: str) -> None:
+def sync_files(paths: Sequence[str], *, top: str) -> None:
+    """Put existing files on disk, whoever wrote them, and the folders below `top` to them."""
+    if len(paths) > 1:
+        with ThreadPoolExecutor(_SYNCING, thread_name_prefix="lakebed-sync") as pool:
+            list(pool.map(_sync, paths))
+    else:
+        for path in paths:
+            _sync(path)
+    folders: set[str] = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder not in folders:
+            folders.add(folder)
+            if folder == top or not folder.startswith(top):
+                break
+            folder = os.path.dirname(folder)
+    for folder in sorted(folders):
+        _sync(folder)
+
+
+def sync_folders(folder: str) -> None:
+    """A folder and all that lead to it."""
+    while os.access(folder, os.R_OK):  # one that we may not read, we did not make
+        _sync(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _make_folders(folder: str) -> list[str]:
+    """The folders that have a new entry by it."""
+    changed = []
+    missing = folder
+    while missing and not os.path.isdir(missing):
+        missing = os.path.dirname(missing)
+        changed.append(missing)
     try:
         os.makedirs(folder, exist_ok=True)
     except FileExistsError as error:
         # Not the file to be created exists, but one where a folder should be.
         raise NotADirectoryError(errno.ENOTDIR, "not a folder", folder) from error
+    return changed
 
 
 def _publish(
@@ -168,8 +207,9 @@ def _temporary(folder: str) -> str:
     return f"{folder}/{TEMPORARY_PREFIX}{uuid.uuid4().hex}.tmp"
 
 
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: str) -> None:
+    """A file or a folder. What another process has written to it is synced too."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -183,6 +223,7 @@ def _unless(error: OSError, expected: set[int]) -> bool:
 
 
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
+_SYNCING = 8
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _RENAME_EXCL = 4  # macOS

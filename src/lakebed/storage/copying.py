@@ -65,7 +65,7 @@ def _to_file(source: Store, path: str, target: LocalStore, place: str) -> None:
             os.close(origin)
 
     with target._errors("write", place):
-        replace(target._file(place), fill, fsync=target.fsync)
+        replace(target._file(place), fill, fsync=target.syncs(place))
 
 
 def _send(origin: int, descriptor: int) -> None:

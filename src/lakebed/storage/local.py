@@ -9,12 +9,13 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from lakebed.errors import LakebedError, ObjectExistsError, ObjectNotFoundError, StorageError
 from lakebed.storage import atomic_files
+from lakebed.storage.durability import Durability, is_of_log
 from lakebed.storage.locations import Location
 from lakebed.storage.neighbours import Neighbours
 from lakebed.storage.store import (
@@ -28,16 +29,32 @@ from lakebed.storage.store import (
 
 
 class LocalStore(Store):
-    """A folder of this machine. With `fsync`, writes also survive the loss of power."""
+    """A folder of this machine; `durability` says what survives the loss of power."""
 
     cheap_probes = True
 
-    def __init__(self, location: Location, neighbours: Neighbours, *, fsync: bool = False) -> None:
+    def __init__(
+        self,
+        location: Location,
+        neighbours: Neighbours,
+        *,
+        durability: Durability = Durability.NONE,
+    ) -> None:
         self.location = location
         self.root = "/" + location.path
-        self.fsync = fsync
+        self._durability: Durability | Callable[[], Durability] = durability
         self._prefix = self.root.rstrip("/") + "/"
         self._neighbours = neighbours
+
+    @property
+    def durability(self) -> Durability:
+        if callable(self._durability):
+            self._durability = self._durability()
+        return self._durability
+
+    def choose_durability(self, choose: Callable[[], Durability]) -> None:
+        """Ask for it when something is written: readers need not know."""
+        self._durability = choose
 
     @property
     def url(self) -> str:
@@ -87,11 +104,33 @@ class LocalStore(Store):
 
     def put_if_absent(self, path: str, data: Data) -> None:
         with self._errors("create", path):
-            atomic_files.create(self._file(path), data, fsync=self.fsync)
+            atomic_files.create(self._file(path), data, fsync=self.syncs(path))
 
     def put(self, path: str, data: Data) -> None:
         with self._errors("write", path):
-            atomic_files.replace(self._file(path), data, fsync=self.fsync)
+            atomic_files.replace(self._file(path), data, fsync=self.syncs(path))
+
+    def syncs(self, path: str) -> bool:
+        """Whether an object is on disk when it has been written; others are when committed."""
+        return self.durability is not Durability.NONE and is_of_log(path)
+
+    def sync(self, references: Iterable[str], *, is_new: bool = False) -> None:
+        if self.durability is Durability.ALL:
+            found = [self.resolve(each) for each in references]
+            for home in {id(store): store for store, _ in found}.values():
+                if isinstance(home, LocalStore):
+                    home._sync([path for store, path in found if store is home])
+        if is_new and self.durability is not Durability.NONE:
+            with self._errors("sync", ""):
+                atomic_files.sync_folders(self.root)
+
+    def confirm(self, path: str) -> None:
+        if self.syncs(path):
+            self._sync([path])
+
+    def _sync(self, paths: list[str]) -> None:
+        with self._errors("sync", paths[0]):
+            atomic_files.sync_files(list(map(self._file, paths)), top=self.root)
 
     def delete(self, path: str) -> None:
         with self._errors("delete", path), contextlib.suppress(*_ABSENT):

@@ -16,6 +16,13 @@ from datetime import timedelta
 from typing import Any
 
 from lakebed.errors import StorageUrlError
+from lakebed.storage.durability import (
+    DEFAULT,
+    VARIABLE,
+    Durability,
+    from_environment,
+    parse_durability,
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class Options:
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     max_retries: int | None = None
     retry_timeout: timedelta | None = None
-    fsync: bool = False
+    durability: Durability = DEFAULT
 
     def config(self, kind: str) -> dict[str, str]:
         """What is the provider's own: credentials, region, endpoint."""
@@ -45,6 +52,9 @@ def parse_options(raw: Mapping[str, Any] | None) -> Options:
             own[name] = _OWN[name](name, value)
         elif name not in _IGNORED:
             _distribute(configs, name, _text(name, value))
+    chosen = from_environment()
+    if "durability" not in own and chosen is not None:
+        own["durability"] = durability_of(VARIABLE, chosen)
     return Options(configs, **own)
 
 
@@ -181,11 +191,11 @@ def _duration(name: str, value: Any) -> timedelta:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
-def _switch(name: str, value: Any) -> bool:
-    text = _text(name, value).lower()
-    if text not in _SWITCH:
-        raise _unusable(name, "true or false")
-    return _SWITCH[text]
+def durability_of(name: str, value: Any) -> Durability:
+    try:
+        return parse_durability(_text(name, value))
+    except ValueError as error:
+        raise _unusable(name, "'none', 'log' or 'all'") from error
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)?")
@@ -195,5 +205,4 @@ _UNITS = {
     "m": timedelta(minutes=1),
     "min": timedelta(minutes=1),
 }
-_SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_OWN = {"max_retries": _count, "retry_timeout": _duration, "fsync": _switch}
+_OWN = {"max_retries": _count, "retry_timeout": _duration, "durability": durability_of}

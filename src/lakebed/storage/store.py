@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lakebed.errors import InvalidArgumentError, ObjectNotFoundError
@@ -80,6 +80,16 @@ class Store(ABC):
     @abstractmethod
     def delete(self, path: str) -> None:
         """Remove the object; that there is none is no error."""
+
+    def sync(self, references: Iterable[str], *, is_new: bool = False) -> None:  # noqa: B027
+        """Before a commit names these files: make them survive the loss of power, if asked for.
+
+        References are as the log writes them. `is_new` is for the first commit of a table, whose
+        folder may be new. A store that answers only when an object is safe does nothing.
+        """
+
+    def confirm(self, path: str) -> None:  # noqa: B027
+        """Make an object as safe as a write does that succeeds; its own ended with an error."""
 
     def has_root(self) -> bool:
         """Whether the folder of the store is there; where folders do not exist, it always is."""

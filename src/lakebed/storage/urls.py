@@ -29,7 +29,7 @@ def open_store(
 def _open(options: Options, location: Location) -> Store:
     neighbours = Neighbours(partial(_open, options))
     if location.scheme == "file":
-        return LocalStore(location, neighbours, fsync=options.fsync)
+        return LocalStore(location, neighbours, durability=options.durability)
     if location.scheme == "memory":
         return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
     connection = Connection(location, options)

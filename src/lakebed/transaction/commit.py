@@ -46,7 +46,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 from lakebed.transaction import row_tracking
 from lakebed.transaction.conflicts import find_conflict
-from lakebed.transaction.draft import Draft, make_draft
+from lakebed.transaction.draft import Draft, make_draft, new_files
 from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.retries import Retries
@@ -87,6 +87,7 @@ class _Loop:
         while True:
             attempt += 1
             draft = self._retries.reading(self._draft)
+            self._store.sync(new_files(draft.actions), is_new=self._base is None)
             try:
                 winner = self._write(draft)
             except CommitUnknownError as unknown:
@@ -123,7 +124,10 @@ class _Loop:
                 failure = error
             try:
                 found = Winner.parse(draft.version, self._store.get(draft.path))
-                return None if found.txn_id == self._proposal.txn_id else found
+                if found.txn_id != self._proposal.txn_id:
+                    return found
+                self._store.confirm(draft.path)
+                return None
             except ObjectNotFoundError:
                 continue  # a put may be under way: only the same put is safe
             except (StorageError, LogCorruptedError) as error:

@@ -6,7 +6,7 @@ the new snapshot is there too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakebed.formats import commit
@@ -22,6 +22,7 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
+from lakebed.spec.deletion_vectors import log_path
 from lakebed.storage.store import Store
 from lakebed.transaction import in_commit_timestamps, row_tracking
 from lakebed.transaction.commit_info import commit_info
@@ -79,6 +80,17 @@ def make_draft(
     final = (info, *sorted(actions, key=lambda action: _ORDER[type(action)]))
     data = commit.encode(final, commit_path(version))
     return Draft(version, final, data, _snapshot(store, proposal, base, final))
+
+
+def new_files(actions: Iterable[Action]) -> Iterator[str]:
+    """What a commit names, as the log writes it: data files, deletion vectors, change files."""
+    for action in actions:
+        if isinstance(action, Add | AddCdc):
+            yield action.path
+        if isinstance(action, Add) and action.deletion_vector is not None:
+            reference = log_path(action.deletion_vector)
+            if reference is not None:
+                yield reference
 
 
 def _with_row_ids(
