@@ -51,6 +51,15 @@ class StorageUrlError(StorageError):
     code = "STORAGE_URL"
 
 
+class StoreNotSafeError(StorageError):
+    """The store does not refuse to create what exists, so writers would overwrite commits.
+
+    Nothing was committed.
+    """
+
+    code = "STORE_NOT_SAFE"
+
+
 # --- reading the log ---------------------------------------------------------------------------
 
 

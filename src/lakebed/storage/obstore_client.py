@@ -8,6 +8,7 @@ already" is always true, and whoever commits decides what to do about a lost ans
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -36,6 +37,20 @@ class Connection:
         self._location = location.root
         self._options = options
         self._clients: Clients | None = None
+        self._place = (self._location, *options.endpoints(self._location.scheme), *_environment())
+
+    @property
+    def is_safe(self) -> bool | None:
+        """Whether the store refuses to create what exists, as far as this process knows."""
+        return _verdicts.get(self._place)
+
+    @is_safe.setter
+    def is_safe(self, verdict: bool) -> None:
+        _verdicts[self._place] = verdict
+
+    @property
+    def single_writer(self) -> bool:
+        return self._options.single_writer
 
     def clients(self) -> Clients:
         current, clients = library(), self._clients
@@ -77,6 +92,9 @@ class Connection:
 class MemoryConnection:
     """Objects of this process: whoever opens the same name gets the same objects."""
 
+    is_safe: bool | None = True
+    single_writer = False
+
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -92,6 +110,19 @@ class MemoryConnection:
 
 _inherited: list[Clients] = []
 _memories: dict[str, Clients] = {}
+_verdicts: dict[tuple[object, ...], bool] = {}
+"""By bucket and endpoint. A fork inherits it: the server is the same."""
+
+
+def _environment() -> tuple[str | None, ...]:
+    """Where obstore finds an endpoint that no option gives."""
+    return tuple(os.environ.get(name) for name in _ENDPOINTS)
+
+
+_ENDPOINTS = (
+    *("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+    *("AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL", "GOOGLE_BASE_URL"),
+)
 
 
 def _retry(options: Options) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from lakebed.errors import (
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
+    StoreNotSafeError,
 )
 from lakebed.storage.obstore_library import Library
 
@@ -20,7 +21,7 @@ from lakebed.storage.obstore_library import Library
 def translated(library: Library, action: str, url: str) -> Iterator[None]:
     try:
         yield
-    except (library.errors.BaseError, OSError, ValueError) as error:
+    except (library.errors.BaseError, OSError, ValueError, NotImplementedError) as error:
         raise _translate(library, error, action, url) from error
 
 
@@ -33,6 +34,7 @@ def reason(error: BaseException) -> str:
 
 
 _LONGEST = 600
+_UNKNOWN = "501 Not Implemented"
 
 
 def _translate(library: Library, error: Exception, action: str, url: str) -> LakebedError:
@@ -42,6 +44,11 @@ def _translate(library: Library, error: Exception, action: str, url: str) -> Lak
         return ObjectExistsError(f"{url} exists already")
     if isinstance(error, FileNotFoundError):
         return _missing(action, url, text)
+    if action == "create" and (isinstance(error, NotImplementedError) or _UNKNOWN in text):
+        return StoreNotSafeError(
+            f"{failed}: the store has no conditional puts",
+            hint="Use a server that implements conditional puts (If-None-Match).",
+        )
     if isinstance(error, UnicodeError) or "parse path" in text:
         return InvalidArgumentError(
             failed, hint="Names in object stores are Unicode without control characters."

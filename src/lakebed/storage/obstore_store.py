@@ -9,12 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from lakebed.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StoreNotSafeError,
+)
 from lakebed.storage.locations import Location
 from lakebed.storage.neighbours import Neighbours
 from lakebed.storage.obstore_client import Connection, MemoryConnection
 from lakebed.storage.obstore_errors import translated
 from lakebed.storage.obstore_listing import list_level, list_pages
+from lakebed.storage.put_probe import CONTENT, refuses_second_put
 from lakebed.storage.ranged_file import TAIL, RangedFile, Ranges
 from lakebed.storage.store import (
     Data,
@@ -86,6 +92,34 @@ class ObstoreStore(Store):
             raise
 
     def put_if_absent(self, path: str, data: Data) -> None:
+        if self._connection.single_writer and self._connection.is_safe is False:
+            self._create_alone(path, data)
+        else:
+            self._create(path, data)
+
+    def require_put_if_absent(self, path: str) -> None:
+        connection = self._connection
+        if connection.is_safe or (connection.single_writer and connection.is_safe is False):
+            return
+        safe = connection.is_safe = refuses_second_put(lambda: self._ask_to_create(path))
+        if not safe and not connection.single_writer:
+            raise StoreNotSafeError(
+                f"{self.location.root.url} does not refuse to create an object that exists: two "
+                "writers would overwrite each other's commits",
+                hint="Use a server that implements conditional puts (If-None-Match), or set the "
+                "storage option single_writer=true if no other process ever writes these tables.",
+            )
+
+    def _ask_to_create(self, path: str) -> None:
+        try:
+            self._create(path, CONTENT)
+        except ObjectExistsError as error:
+            if self.location.scheme == "s3" and "409" in str(error.__cause__):
+                # S3 refuses with 412. Anything may be the reason for a conflict.
+                raise StorageError(f"{self._url(path)}: the store reported a conflict") from error
+            raise
+
+    def _create(self, path: str, data: Data) -> None:
         clients, key = self._connection.clients(), self._key(path)
         try:
             with translated(clients.library, "create", self._url(path)):
@@ -93,6 +127,14 @@ class ObstoreStore(Store):
         except ObjectExistsError as error:
             self._check_conflict(path, error)
             raise
+
+    def _create_alone(self, path: str, data: Data) -> None:
+        """Without a condition that the server does not understand: nobody else is at work."""
+        if self.exists(path):
+            raise ObjectExistsError(f"{self._url(path)} exists already")
+        clients, key = self._connection.clients(), self._key(path)
+        with translated(clients.library, "create", self._url(path)):
+            clients.library.functions.put(clients.once, key, _bytes(data))
 
     def put(self, path: str, data: Data) -> None:
         clients, key = self._connection.clients(), self._key(path)

@@ -26,10 +26,17 @@ class Options:
     max_retries: int | None = None
     retry_timeout: timedelta | None = None
     fsync: bool = False
+    single_writer: bool = False
+    """Whether a store may be used that cannot decide between two writers."""
 
     def config(self, kind: str) -> dict[str, str]:
         """What is the provider's own: credentials, region, endpoint."""
         return {k: v for k, v in self.configs.get(kind, {}).items() if k not in _CLIENT_NAMES}
+
+    def endpoints(self, kind: str) -> tuple[str | None, ...]:
+        """What decides which server it is, apart from the bucket's name."""
+        config = self.configs.get(kind, {})
+        return tuple(config.get(name) for name in _SERVER_NAMES)
 
     def client(self, kind: str) -> dict[str, str]:
         """What concerns HTTP; obstore takes it apart from the rest."""
@@ -77,6 +84,10 @@ _CLIENT = """
     randomize_addresses read_timeout timeout user_agent
 """
 _CLIENT_NAMES = frozenset(_CLIENT.split())
+_SERVER_NAMES = (
+    *("endpoint", "endpoint_url", "aws_endpoint_url_s3", "base_url", "conditional_put"),
+    *("account_name", "use_emulator", "use_fabric_endpoint", "proxy_url"),
+)
 _PROVIDERS = {
     "s3": _Provider(
         ("aws_",),
@@ -196,4 +207,9 @@ _UNITS = {
     "min": timedelta(minutes=1),
 }
 _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_OWN = {"max_retries": _count, "retry_timeout": _duration, "fsync": _switch}
+_OWN = {
+    "max_retries": _count,
+    "retry_timeout": _duration,
+    "fsync": _switch,
+    "single_writer": _switch,
+}
