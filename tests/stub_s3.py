@@ -1,4 +1,4 @@
-"""An S3 API of a few lines, whose answers a test can script; `ways` are those of a bad server."""
+"""An S3 API of a few lines, whose answers a test can script."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class StubS3(ThreadingHTTPServer):
         self.script: list[str] = []
         self.requests: list[tuple[str, str, str | None]] = []
         self.ignores_conditions = False
+        self.refuses_with: int | None = None
 
     def options(self, **more: object) -> dict[str, object]:
         return {
@@ -64,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _answer(self, status: int, data: bytes, body: bool = True) -> None:
+        if self.server.refuses_with is not None:
+            status, data = self.server.refuses_with, b"AccessDenied"
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("ETag", '"x"')

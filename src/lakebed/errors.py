@@ -51,6 +51,18 @@ class StorageUrlError(StorageError):
     code = "STORAGE_URL"
 
 
+class StoreCredentialsError(StorageError):
+    """Credentials for a store are missing, or the store refuses them."""
+
+    code = "STORE_CREDENTIALS"
+
+
+class BucketNotFoundError(StorageError):
+    """The bucket or container of a URL does not exist."""
+
+    code = "BUCKET_NOT_FOUND"
+
+
 class StoreNotSafeError(StorageError):
     """The store does not refuse to create what exists, so writers would overwrite commits.
 

@@ -26,6 +26,9 @@ class Options:
     max_retries: int | None = None
     retry_timeout: timedelta | None = None
     fsync: bool = False
+    instance_credentials: bool = False
+    """Whether the metadata address of a cloud machine may be asked for credentials."""
+
     single_writer: bool = False
     """Whether a store may be used that cannot decide between two writers."""
 
@@ -59,6 +62,11 @@ def is_storage_option(key: str) -> bool:
     """Whether `parse_options` takes an option of this name, where others may stand beside it."""
     name = key.lower()
     return name in _OWN or any(provider.known(name) for provider in _PROVIDERS.values())
+
+
+def known_name(kind: str, name: str) -> str | None:
+    """The name of an option of a kind of store, without its prefix."""
+    return _PROVIDERS[kind].known(name)
 
 
 class _Provider:
@@ -212,4 +220,5 @@ _OWN = {
     "retry_timeout": _duration,
     "fsync": _switch,
     "single_writer": _switch,
+    "instance_credentials": _switch,
 }

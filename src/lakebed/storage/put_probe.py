@@ -15,7 +15,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lakebed.errors import ObjectExistsError, StorageError, StoreNotSafeError
+from lakebed.errors import (
+    BucketNotFoundError,
+    ObjectExistsError,
+    StorageError,
+    StoreCredentialsError,
+    StoreNotSafeError,
+)
 
 CONTENT = b"Lakebed has to be refused when it creates this object again. It may be deleted.\n"
 TRIES = 5
@@ -35,6 +41,8 @@ def refuses_second_put(create: Callable[[], None]) -> bool:
             return True
         except StoreNotSafeError:
             return False
+        except (BucketNotFoundError, StoreCredentialsError):
+            raise
         except StorageError:
             # The object may be there or not. The next answer is as good in either case.
             if attempt == TRIES - 1:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from lakebed.storage.credentials import require_credentials, require_whole_pairs
 from lakebed.storage.local import LocalStore
 from lakebed.storage.locations import Location, parse_location
 from lakebed.storage.neighbours import Neighbours
@@ -32,6 +33,8 @@ def _open(options: Options, location: Location) -> Store:
         return LocalStore(location, neighbours, fsync=options.fsync)
     if location.scheme == "memory":
         return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
+    require_whole_pairs(location, options)
     connection = Connection(location, options)
     connection.clients()  # so that wrong options are found now
+    require_credentials(location, options)
     return ObstoreStore(location, neighbours, connection)
