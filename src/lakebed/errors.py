@@ -63,6 +63,12 @@ class BucketNotFoundError(StorageError):
     code = "BUCKET_NOT_FOUND"
 
 
+class NoConnectorError(StorageError):
+    """Spark has no Hadoop connector for a store, and the native plane was asked for."""
+
+    code = "NO_CONNECTOR"
+
+
 class StoreNotSafeError(StorageError):
     """The store does not refuse to create what exists, so writers would overwrite commits.
 
