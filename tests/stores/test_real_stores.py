@@ -1,0 +1,42 @@
+"""What every store promises, on servers as others run them.
+
+The tests are those of `tests/storage/test_store_contract.py`; only the stores are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from real_servers import RealServer
+from test_store_contract import *  # noqa: F403
+
+import lakebed
+from lakebed.log.names import PUT_PROBE
+from lakebed.storage import Store, open_store
+
+
+@pytest.fixture
+def opened(real_server: RealServer) -> Callable[[], Store]:
+    url = real_server.new_bucket() + "/root"
+    return lambda: open_store(url, real_server.storage_options)
+
+
+@pytest.fixture
+def store(opened: Callable[[], Store]) -> Store:
+    return opened()
+
+
+def test_the_store_is_safe_for_many_writers(store: Store) -> None:
+    store.require_put_if_absent(PUT_PROBE)
+    store.require_put_if_absent(PUT_PROBE)
+
+
+def test_a_table_is_written_and_read(real_server: RealServer) -> None:
+    url, options = real_server.new_bucket() + "/a b/t", real_server.storage_options
+    for n in range(12):
+        lakebed.write(url, pa.table({"id": [n], "p": [n % 2]}), storage_options=options)
+    table = lakebed.open(url, storage_options=options)
+    assert table.version == 11
+    assert sorted(table.to_arrow()["id"].to_pylist()) == list(range(12))
