@@ -110,3 +110,16 @@ def test_a_missing_bucket_is_an_error_of_its_own(s3_server: S3Server) -> None:
             call()
         assert isinstance(caught.value, BucketNotFoundError)
         assert not isinstance(caught.value, ObjectNotFoundError)
+
+
+def test_google_without_signatures_is_not_asked_for_a_token(stub: StubS3) -> None:
+    """Writes too: obstore takes the option for reads alone."""
+    options = {
+        "google_skip_signature": "true",
+        "google_base_url": f"http://127.0.0.1:{stub.server_port}",
+        "allow_http": "true",
+        "max_retries": 0,
+    }
+    store = open_store("gs://b/t", options)
+    store.put("x", b"1")
+    assert [path for _, path, _ in stub.requests] == ["/b/t%2Fx"]

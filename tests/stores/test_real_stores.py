@@ -5,7 +5,7 @@ The tests are those of `tests/storage/test_store_contract.py`; only the stores a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 import pytest
@@ -21,6 +21,19 @@ from lakebed.storage import Store, open_store
 def opened(real_server: RealServer) -> Callable[[], Store]:
     url = real_server.new_bucket() + "/root"
     return lambda: open_store(url, real_server.storage_options)
+
+
+@pytest.fixture
+def options(real_server: RealServer) -> Mapping[str, str]:
+    return real_server.storage_options
+
+
+@pytest.fixture(autouse=True)
+def known_gaps(request: pytest.FixtureRequest) -> None:
+    """Azurite takes a backslash in a name for a slash, which Azure itself does too."""
+    name = request.node.name
+    if "azurite" in name and "back\\\\slash" in name:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="Azure has no backslashes"))
 
 
 @pytest.fixture

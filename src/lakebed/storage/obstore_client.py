@@ -85,6 +85,9 @@ class Connection:
         if location.scheme == "s3":
             return current.stores.S3Store(location.authority, **arguments)
         if location.scheme == "gs":
+            if config.get("skip_signature") == "true" and not _has_key(config):
+                # obstore skips signatures only when it reads, and asks the metadata address else.
+                config["service_account_key"] = _NO_ACCOUNT
             return current.stores.GCSStore(location.authority, **arguments)
         return current.stores.AzureStore.from_url(location.url, **arguments)
 
@@ -108,6 +111,15 @@ class MemoryConnection:
         return found
 
 
+def _has_key(config: Settings) -> bool:
+    return any(name in config for name in _GOOGLE_KEYS)
+
+
+_GOOGLE_KEYS = (
+    *("service_account", "service_account_path", "service_account_key"),
+    *("application_credentials", "bearer_token"),
+)
+_NO_ACCOUNT = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
 _inherited: list[Clients] = []
 _memories: dict[str, Clients] = {}
 _verdicts: dict[tuple[object, ...], bool] = {}
