@@ -57,7 +57,7 @@ def main(ivy: str, text: str, bucket: str, other: str) -> None:
     for key, value in plane.hadoop.items():
         settings.set(key, value)
     place = way.path(f"{plane.root}/x")
-    with pytest.raises(Py4JJavaError, match="403|Signature"):
+    with pytest.raises(Py4JJavaError, match=r"403|Signature"):
         place.getFileSystem(settings).exists(place)
     print("Hadoop was refused too")
 
