@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from lakebed.errors import NoConnectorError
+from lakebed.spark import planes
 from lakebed.spark.hadoop_way import HadoopWay, NoWay, hadoop_way
+from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.native import NativePlane
+from lakebed.spark.planes import SETTING, plane_for
+from lakebed.spark.workers.plane import WorkersPlane
+from lakebed.storage import open_store
 
 KEYS = {"aws_access_key_id": "me", "AWS_SECRET_ACCESS_KEY": "hush"}
 S3A = "org.apache.hadoop.fs.s3a"
@@ -135,3 +145,46 @@ def test_where_workers_read_and_write_the_reason_is_known(
     assert reason in found.reason
     assert advice in found.advice
     assert "hush" not in found.reason + found.advice
+
+
+# --- planes --------------------------------------------------------------------------------------
+
+
+class NoConnectors:
+    def has_file_system(self, scheme: str) -> bool:
+        return scheme == "file"
+
+
+def session(plane: str) -> Any:
+    settings = {SETTING: plane}
+    return SimpleNamespace(conf=SimpleNamespace(get=settings.get))
+
+
+@pytest.fixture
+def without_connectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Jvm, "of", lambda _: NoConnectors())
+    monkeypatch.setattr(planes, "_explained", set())
+
+
+@pytest.mark.usefixtures("without_connectors")
+def test_one_line_says_that_workers_do_it_and_what_would_change_that(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    store = open_store(tmp_path)
+    for _ in range(2):
+        plane = plane_for(session("auto"), store, "s3://shop/t", KEYS)
+        assert isinstance(plane, WorkersPlane)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "\n" not in line
+    assert "no Hadoop connector for s3://" in line
+    assert 'stores=["s3"]' in line
+    assert "hush" not in line
+
+
+@pytest.mark.usefixtures("without_connectors")
+def test_a_plane_that_was_asked_for_without_its_connector_is_an_error() -> None:
+    store = open_store("memory://box/t")
+    with pytest.raises(NoConnectorError, match="no Hadoop connector for s3a://") as caught:
+        plane_for(session("native"), store, "s3a://shop/t", {})
+    assert 'stores=["s3"]' in (caught.value.hint or "")
+    assert isinstance(plane_for(session("native"), store, "file:///t", {}), NativePlane)
