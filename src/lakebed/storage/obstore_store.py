@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -114,7 +115,7 @@ class ObstoreStore(Store):
         try:
             self._create(path, CONTENT)
         except ObjectExistsError as error:
-            if self.location.scheme == "s3" and "409" in str(error.__cause__):
+            if self.location.scheme == "s3" and _is_conflict(error):
                 # S3 refuses with 412. Anything may be the reason for a conflict.
                 raise StorageError(f"{self._url(path)}: the store reported a conflict") from error
             raise
@@ -175,7 +176,7 @@ class ObstoreStore(Store):
 
         Azure means that, but S3 answers 409 when it could not decide between two writers.
         """
-        if "409" in str(error.__cause__) and not self.exists(path):
+        if _is_conflict(error) and not self.exists(path):
             raise StorageError(
                 f"cannot create {self._url(path)}: the store reported a conflict, but no object",
                 hint="Another writer was at work at the same moment: try again.",
@@ -226,6 +227,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def _milliseconds(time: datetime) -> int:
     return (time - _EPOCH) // _MILLISECOND
+
+
+def _is_conflict(error: ObjectExistsError) -> bool:
+    """Whether the answer was 409. The number alone may be part of a port or of a duration."""
+    return re.search(r"\bstatus(?: code)?: 409\b", str(error.__cause__)) is not None
 
 
 def _about_range(error: StorageError) -> bool:
