@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +124,13 @@ def test_google_without_signatures_is_not_asked_for_a_token(stub: StubS3) -> Non
     store = open_store("gs://b/t", options)
     store.put("x", b"1")
     assert [path for _, path, _ in stub.requests] == ["/b/t%2Fx"]
+
+
+def test_a_store_that_a_log_refers_to_needs_credentials_only_when_it_is_read(
+    tmp_path: Path,
+) -> None:
+    """VACUUM of a clone looks at the names of its files alone."""
+    other, path = open_store(tmp_path).resolve("s3://shop/t/x.parquet")
+    assert (other.url, path) == ("s3://shop/", "t/x.parquet")
+    with pytest.raises(StoreCredentialsError):
+        other.get(path)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lakebed.errors import StorageUrlError
+from lakebed.storage.credentials import require_credentials, require_whole_pairs
 from lakebed.storage.locations import Location
 from lakebed.storage.obstore_errors import reason
 from lakebed.storage.obstore_library import Library, installed_library, library
@@ -66,6 +67,7 @@ class Connection:
         return {**self.__dict__, "_clients": None}
 
     def _open(self, current: Library) -> Clients:
+        require_whole_pairs(self._location, self._options)
         client, retry = self._options.client(self._location.scheme), _retry(self._options)
         patient = {"timeout": CREATE_TIMEOUT, **client}
         try:
@@ -76,6 +78,7 @@ class Connection:
                 f"cannot open {self._location.url}: {reason(error)}",
                 hint="Check storage_options and the provider's environment variables.",
             ) from error
+        require_credentials(self._location, self._options)
         return Clients(current, retrying, once)
 
     def _client(self, current: Library, client: Settings, retry: Settings) -> Any:

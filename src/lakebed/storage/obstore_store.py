@@ -54,6 +54,10 @@ class ObstoreStore(Store):
     def url(self) -> str:
         return self.location.url
 
+    def connect(self) -> None:
+        """Makes the clients, which sends no request: what is wrong with the options is an error."""
+        self._connection.clients()
+
     def list_from(self, start: str) -> list[ObjectMeta]:
         folder, first = split_start(start)
         clients = self._connection.clients()

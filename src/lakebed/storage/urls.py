@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from lakebed.storage.credentials import require_credentials, require_whole_pairs
 from lakebed.storage.local import LocalStore
 from lakebed.storage.locations import Location, parse_location
 from lakebed.storage.neighbours import Neighbours
@@ -24,7 +23,11 @@ def open_store(
 
     Nothing is read or created. `StorageUrlError` if the URL or an option makes no sense.
     """
-    return _open(parse_options(storage_options), parse_location(url_or_path))
+    store = _open(parse_options(storage_options), parse_location(url_or_path))
+    if isinstance(store, ObstoreStore):
+        # Wrong options are found now; those of stores that a log refers to, when they are read.
+        store.connect()
+    return store
 
 
 def _open(options: Options, location: Location) -> Store:
@@ -33,8 +36,5 @@ def _open(options: Options, location: Location) -> Store:
         return LocalStore(location, neighbours, fsync=options.fsync)
     if location.scheme == "memory":
         return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
-    require_whole_pairs(location, options)
     connection = Connection(location, options)
-    connection.clients()  # so that wrong options are found now
-    require_credentials(location, options)
     return ObstoreStore(location, neighbours, connection)
