@@ -92,6 +92,10 @@ class FaultStore(Store):
         copy = bytes(data)
         self._call("put_if_absent", path, lambda: self.inner.put_if_absent(path, copy))
 
+    def require_put_if_absent(self, path: str) -> None:
+        """A question about the kind of store: neither counted nor failed."""
+        self.inner.require_put_if_absent(path)
+
     def put(self, path: str, data: bytes | bytearray | memoryview) -> None:
         copy = bytes(data)
         self._call("put", path, lambda: self.inner.put(path, copy))

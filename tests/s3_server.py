@@ -9,6 +9,8 @@ input closes, so it never outlives the tests, even if they are killed.
 moto looks whether the name is free and then writes, without a lock in between: with 8 writers and
 a thread switch every 10 us, 5 names in 100 had two "winners". S3 itself decides atomically, so
 this server handles one request at a time; requests still arrive and wait concurrently.
+
+Buckets can be made that ignore the conditions of puts, as some servers of S3's API do.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from typing import Any
 
 import pytest
 
+LYING = "lying"
+
 
 @dataclass(frozen=True)
 class S3Server:
@@ -41,9 +45,9 @@ class S3Server:
             "aws_allow_http": "true",
         }
 
-    def new_bucket(self) -> str:
+    def new_bucket(self, *, ignores_conditions: bool = False) -> str:
         """The URL of a new, empty bucket, without a slash at the end."""
-        name = f"bucket-{uuid.uuid4().hex}"
+        name = f"{LYING if ignores_conditions else 'bucket'}-{uuid.uuid4().hex}"
         request = urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")
         with urllib.request.urlopen(request, timeout=30) as answer:
             answer.read()
@@ -78,6 +82,8 @@ class OneAtATime:
         self._lock = threading.Lock()
 
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"].startswith(f"/{LYING}-"):
+            environ.pop("HTTP_IF_NONE_MATCH", None)
         with self._lock:
             return list(self._application(environ, start_response))
 

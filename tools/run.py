@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import stores
 from checks import (
     PEERS,
     STATIC,
@@ -42,6 +43,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test --spark all  every check and test, and on the older Sparks what must hold on each
   ./run test --spark 4.4  try a Spark that Lakebed does not know yet, and show what broke
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
+  ./run test --stores     the servers of object stores that can be had, and the tests on them
   ./run check             only the static checks: format, lint, types, layers, Java
   ./run tidy              repair formatting and what else ruff can repair
   ./run bench             Lakebed beside its peers, in minutes; --full is longer and larger
@@ -71,6 +73,8 @@ def demo(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     if arguments and arguments[0] == "--peers":
         return _test_peers(arguments[1:])
+    if arguments and arguments[0] == "--stores":
+        return _test_stores(arguments[1:])
     spark, rest = _choice_of_spark(arguments)
     if spark == ALL and rest:
         _require_java()
@@ -92,6 +96,8 @@ def test(arguments: list[str]) -> int:
 def _test_everything(*, older: bool) -> int:
     """With `older` also what must hold on every Spark, on all but the newest."""
     environment = _environment(DEV)
+    if os.environ.get("CI") == "true":
+        stores.install_s3(ROOT)
     suites = [(environment, each) for each in SUITES]
     # Before the static checks: Java is compiled for each Spark that there is.
     others = [_environment(DEV, each) for each in SPARKS[:-1]] if older else []
@@ -184,6 +190,14 @@ def _test_peers(arguments: list[str]) -> int:
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     suite = pytest(arguments if named else [PEERS, *arguments])
     return report(run_checks(_environment(DEV, SPARK_OF_PEERS), (suite,)))
+
+
+def _test_stores(arguments: list[str]) -> int:
+    """Installs what can be had first; the tests of the rest are skipped and say so."""
+    _require_java()
+    environment = _environment(DEV)
+    stores.install_all(environment)
+    return report(run_checks(environment, (pytest([stores.TESTS, *arguments]),)))
 
 
 def _require_java(otherwise: str = "") -> None:

@@ -51,6 +51,33 @@ class StorageUrlError(StorageError):
     code = "STORAGE_URL"
 
 
+class StoreCredentialsError(StorageError):
+    """Credentials for a store are missing, or the store refuses them."""
+
+    code = "STORE_CREDENTIALS"
+
+
+class BucketNotFoundError(StorageError):
+    """The bucket or container of a URL does not exist."""
+
+    code = "BUCKET_NOT_FOUND"
+
+
+class NoConnectorError(StorageError):
+    """Spark has no Hadoop connector for a store, and the native plane was asked for."""
+
+    code = "NO_CONNECTOR"
+
+
+class StoreNotSafeError(StorageError):
+    """The store does not refuse to create what exists, so writers would overwrite commits.
+
+    Nothing was committed.
+    """
+
+    code = "STORE_NOT_SAFE"
+
+
 # --- reading the log ---------------------------------------------------------------------------
 
 

@@ -61,7 +61,11 @@ ConnectSession.__module__ = "pyspark.sql.connect.session"
                 "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a."
                 "AnonymousAWSCredentialsProvider"
             },
-            {"aws_skip_signature": "true"},
+            {"skip_signature": "true"},
+        ),
+        (
+            {"fs.s3a.aws.credentials.provider": "x.auth.IAMInstanceCredentialsProvider"},
+            {"instance_credentials": "true"},
         ),
         ({"fs.azure.account.key": "not ours"}, {}),
     ],
@@ -120,3 +124,23 @@ def test_another_spelling_of_an_option_replaces_the_setting() -> None:
 
 def test_local_tables_ask_the_session_nothing(tmp_path: Any) -> None:
     assert storage_options(None, str(tmp_path), {"mergeSchema": "true"}) == {}  # type: ignore[arg-type]
+
+
+def test_a_service_principal_of_azure_brings_its_tenant() -> None:
+    host = "acme.dfs.core.windows.net"
+    settings = {
+        f"fs.azure.account.oauth2.client.id.{host}": "me",
+        f"fs.azure.account.oauth2.client.secret.{host}": "hush",
+        f"fs.azure.account.oauth2.client.endpoint.{host}": "https://login.example/t1/oauth2/token",
+    }
+    assert translated(parse_location(f"abfss://box@{host}/t"), settings) == {
+        "azure_client_id": "me",
+        "azure_client_secret": "hush",
+        "azure_tenant_id": "t1",
+    }
+
+
+def test_a_setting_of_the_session_allows_single_writers() -> None:
+    session: Any = ConnectSession(**{"spark.lakebed.singleWriter": "true"})
+    found = storage_options(session, "s3://shop/table", {})
+    assert parse_options(found).single_writer

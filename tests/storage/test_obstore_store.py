@@ -1,7 +1,6 @@
 """Remote stores when things go wrong: lost answers, conflicts, missing buckets, forks, long lists.
 
-The S3 API here is a stub of a few lines whose answers a test can script; the contract suite runs
-on a real one.
+The S3 API here is a stub whose answers a test can script; the contract suite runs on a real one.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pyarrow as pa
@@ -29,76 +26,9 @@ from lakebed.errors import (
 )
 from lakebed.storage import Store, obstore_client, obstore_library, obstore_listing, open_store
 from s3_server import S3Server
+from stub_s3 import StubS3, stub
 
-
-class StubS3(ThreadingHTTPServer):
-    """Keeps objects in a dict. `script` takes over the next PUTs, one entry each."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.objects: dict[str, bytes] = {}
-        self.script: list[str] = []
-        self.requests: list[tuple[str, str, str | None]] = []
-
-    def options(self, **more: object) -> dict[str, object]:
-        return {
-            "aws_access_key_id": "a",
-            "aws_secret_access_key": "b",
-            "aws_endpoint_url": f"http://127.0.0.1:{self.server_port}",
-            "aws_allow_http": "true",
-            "retry_timeout": "5s",
-            **more,
-        }
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: StubS3
-
-    def do_PUT(self) -> None:
-        data = self.rfile.read(int(self.headers["Content-Length"]))
-        condition = self.headers.get("If-None-Match")
-        self.server.requests.append(("PUT", self.path, condition))
-        step = self.server.script.pop(0) if self.server.script else "normal"
-        if step == "refuse":
-            return self._answer(503, b"SlowDown")
-        if step == "conflict":
-            return self._answer(409, b"ConditionalRequestConflict")
-        if condition == "*" and self.path in self.server.objects:
-            return self._answer(412, b"PreconditionFailed")
-        self.server.objects[self.path] = data
-        if step == "drop":
-            return self.connection.close()
-        return self._answer(500 if step == "fail" else 200, b"")
-
-    def do_GET(self) -> None:
-        self.server.requests.append((self.command, self.path, None))
-        data = self.server.objects.get(self.path)
-        status = 404 if data is None else 200
-        self._answer(status, data or b"", body=self.command == "GET")
-
-    do_HEAD = do_GET
-
-    def _answer(self, status: int, data: bytes, body: bool = True) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", '"x"')
-        self.send_header("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")
-        self.end_headers()
-        if body:
-            self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def stub() -> Iterator[StubS3]:
-    with StubS3() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+__all__ = ["stub"]
 
 
 # --- conditional puts --------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pickle
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,6 +64,12 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store
     server: S3Server = request.getfixturevalue("s3_server")
     url = server.new_bucket() + "/root"
     return lambda: open_store(url, server.storage_options)
+
+
+@pytest.fixture
+def options(s3_server: S3Server) -> Mapping[str, str]:
+    """Known to one kind, ignored by the others."""
+    return s3_server.storage_options
 
 
 @pytest.fixture
@@ -409,11 +415,10 @@ def test_two_opens_of_one_place_share_its_objects(opened: Callable[[], Store]) -
 
 
 def test_the_root_itself_can_be_opened_one_folder_deeper(
-    opened: Callable[[], Store], s3_server: S3Server
+    opened: Callable[[], Store], options: Mapping[str, str]
 ) -> None:
     store = opened()
     store.put("deep er/x%1", b"1")
-    options = s3_server.storage_options  # known to one kind, ignored by the others
 
     deeper = open_store(store.url + "/deep%20er", options)
     assert paths(deeper.list_all()) == ["x%1"]
@@ -476,7 +481,7 @@ def test_open_input_feeds_pyarrow_parquet(store: Store) -> None:
 
 
 def test_probes_are_cheap_where_no_request_is_needed(store: Store) -> None:
-    assert store.cheap_probes is (not store.url.startswith("s3:"))
+    assert store.cheap_probes is (not store.url.startswith(("s3:", "az:")))
 
 
 def test_every_error_of_a_store_is_a_storage_error() -> None:

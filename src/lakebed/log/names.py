@@ -9,6 +9,12 @@ from typing import Literal
 
 LOG_FOLDER = "_delta_log"
 SIDECAR_FOLDER = f"{LOG_FOLDER}/_sidecars"
+PUT_PROBE = f"{LOG_FOLDER}/_put_if_absent_probe"
+"""What a store has to refuse to create again before the first commit of a process.
+
+Readers of Delta ignore files of `_delta_log` with names that they do not know. This one sorts
+behind the versions.
+"""
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 
 Kind = Literal["commit", "checkpoint", "checksum", "compaction"]

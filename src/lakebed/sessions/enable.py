@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
 from lakebed.errors import InvalidArgumentError
+from lakebed.sessions.connectors import PACKAGES, require_connectors, with_connectors
 from lakebed.spark.enabled import ENABLED
 from lakebed.spark.functions import is_connect
 from lakebed.spark.internals.versions import explained_start
@@ -20,24 +23,38 @@ from lakebed.spark.served import is_served
 
 
 def session(
-    name: str = "lakebed", *, master: str | None = None, remote: str | None = None, **conf: Any
+    name: str = "lakebed",
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    stores: Sequence[str] = (),
+    **conf: Any,
 ) -> SparkSession:
     """A Spark session that reads and writes Delta tables; the one that is running, if there is one.
 
     `remote` is the address of a Spark Connect server, such as `sc://spark.example.com`. Settings
     are given by name: `session("shop", spark_sql_shuffle_partitions=8)`, or as
     `**{"spark.sql.shuffle.partitions": 8}`.
+
+    `stores` are object stores that Spark itself reads and writes: "s3", "azure" and "gcs". Spark
+    downloads their Hadoop connectors when it starts. Without them Python workers do it, slower.
     """
+    settings = {_setting(key): _text(value) for key, value in conf.items()}
+    runs_already = remote is not None or _is_running()
+    if stores and not runs_already:
+        settings[PACKAGES] = with_connectors(stores, settings.get(PACKAGES))
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
         _share_python(master)
     if remote is not None:
         builder = builder.remote(remote)
-    for key, value in conf.items():
-        builder = builder.config(_setting(key), _text(value))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     with explained_start():
         spark = builder.getOrCreate()
+    if stores and runs_already:
+        require_connectors(spark, stores)
     return enable(spark)
 
 
@@ -74,6 +91,15 @@ def _share_python(master: str) -> None:
     """Workers on this machine are to find lakebed: Spark would start any `python3` there is."""
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def _is_running() -> bool:
+    """Whether this process has a JVM, which takes no further JARs."""
+    if is_remote_only():
+        return False
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
 
 
 def _setting(key: str) -> str:

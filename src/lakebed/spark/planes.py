@@ -7,14 +7,15 @@ pyarrow: slower, with the same results.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, NoConnectorError
 from lakebed.spark.functions import is_connect
+from lakebed.spark.hadoop_way import HadoopWay, hadoop_way
 from lakebed.spark.plane import Plane
-from lakebed.spark.plane_options import hadoop_options
 from lakebed.storage.store import Store
 
 SETTING = "spark.lakebed.dataPlane"
@@ -30,33 +31,54 @@ def plane_for(
     take the store along as it is.
     """
     # Late, because each plane needs what the other has not: py4j is no part of a Connect client.
-    if _is_native(session, root):
-        from lakebed.spark.native import NativePlane
+    if not is_connect(session):
+        way = _way(session, root, options or {})
+        if way is not None:
+            from lakebed.spark.native import NativePlane
 
-        return NativePlane(session, store, root, hadoop_options(options or {}))
+            return NativePlane(session, store, way.root, way.settings)
+    elif _chosen(session) == "native":
+        raise InvalidArgumentError(
+            f"{SETTING} is native, but a Spark Connect session has no JVM at hand",
+            hint="set it to auto: Python workers then read and write",
+        )
     from lakebed.spark.workers.plane import WorkersPlane
 
     return WorkersPlane(session, store)
 
 
-def _is_native(session: SparkSession, root: str) -> bool:
-    chosen = session.conf.get(SETTING, "auto")
+def _chosen(session: SparkSession) -> str:
+    chosen = session.conf.get(SETTING, "auto") or "auto"
     if chosen not in ("auto", "native", "workers"):
         raise InvalidArgumentError(
             f"{SETTING} is {chosen!r}", hint="set it to auto, native or workers"
         )
-    if is_connect(session):
-        if chosen == "native":
-            raise InvalidArgumentError(
-                f"{SETTING} is native, but a Spark Connect session has no JVM at hand",
-                hint="set it to auto: Python workers then read and write",
-            )
-        return False
-    return chosen == "native" or (chosen == "auto" and _has_connector(session, root))
+    return chosen
 
 
-def _has_connector(session: SparkSession, root: str) -> bool:
+def _way(session: SparkSession, root: str, options: Mapping[str, str]) -> HadoopWay | None:
+    """None if workers are to read and write."""
+    chosen = _chosen(session)
+    if chosen == "workers":
+        return None
     from lakebed.spark.internals.jvm import Jvm
 
-    scheme = root.partition("://")[0]
-    return scheme == "file" or Jvm.of(session).has_file_system(scheme)
+    way = hadoop_way(root, options, Jvm.of(session).has_file_system)
+    if isinstance(way, HadoopWay):
+        return way
+    if chosen == "native":
+        raise NoConnectorError(f"{way.reason}, and {SETTING} is native", hint=way.advice)
+    if (way.reason, root.partition("://")[0]) not in _explained:
+        _explained.add((way.reason, root.partition("://")[0]))
+        _LOG.warning(
+            "%s: Python workers read and write %s, which is slower. %s",
+            way.reason,
+            root,
+            way.advice,
+        )
+    return None
+
+
+_LOG = logging.getLogger("lakebed")
+_explained: set[tuple[str, str]] = set()
+"""Once in a process for each reason."""

@@ -76,7 +76,7 @@ class ReadRequest:
         store, root = open_location(spark, location, options)
         snapshot = TableLog(store).snapshot(version, moment)
         is_time_travel = version is not None or moment is not None
-        plane = plane_for(spark, store, root)
+        plane = plane_for(spark, store, root, options)
         follows = not is_time_travel and follows_tables(spark)
         return plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
 

@@ -17,6 +17,9 @@ from lakebed.spark.functions import is_connect
 from lakebed.storage.locations import Location, parse_location
 from lakebed.storage.options import is_storage_option
 
+SINGLE_WRITER = "spark.lakebed.singleWriter"
+"""The storage option `single_writer` for all tables of a session."""
+
 
 def storage_options(
     session: SparkSession, location: str, options: Mapping[str, str]
@@ -28,8 +31,11 @@ def storage_options(
     if rules is None:
         return given
     names = [name for rule in rules for name in rule.names(where)]
+    names.append(SINGLE_WRITER)
     settings = {**_settings(session, names), **_hadoop_options(options)}
     found = translated(where, settings)
+    if SINGLE_WRITER in settings:
+        found["single_writer"] = settings[SINGLE_WRITER]
     # A name of the user's own may be any of several spellings; ours are prefixed.
     plain = {_unprefixed(key) for key in given}
     return {**{k: v for k, v in found.items() if _unprefixed(k) not in plain}, **given}
@@ -114,8 +120,24 @@ def _path_style(value: str) -> dict[str, str]:
     return {"aws_virtual_hosted_style_request": "false"} if value.lower() == "true" else {}
 
 
-def _unsigned(value: str) -> dict[str, str]:
-    return {"aws_skip_signature": "true"} if "Anonymous" in value else {}
+def _by_provider(value: str) -> dict[str, str]:
+    """What a class of credentials means; most look at keys, which have settings of their own."""
+    if "Anonymous" in value or value == "UNAUTHENTICATED":
+        return {"skip_signature": "true"}
+    if any(name in value for name in _OF_THE_MACHINE):
+        return {"instance_credentials": "true"}
+    return {}
+
+
+_OF_THE_MACHINE = (
+    *("IAMInstance", "InstanceProfile", "EC2Container", "MsiTokenProvider", "COMPUTE_ENGINE"),
+)
+
+
+def _tenant(value: str) -> dict[str, str]:
+    """https://login.microsoftonline.com/tenant/oauth2/token."""
+    parts = value.partition("://")[2].split("/")
+    return {"azure_tenant_id": parts[1]} if len(parts) > 1 and parts[1] else {}
 
 
 _ENDPOINT, _TLS = "aws_endpoint_url", "tls"
@@ -128,7 +150,7 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
         _s3("endpoint", _as(_ENDPOINT)),
         _s3("connection.ssl.enabled", _as(_TLS)),
         _s3("path.style.access", _path_style),
-        _s3("aws.credentials.provider", _unsigned),
+        _s3("aws.credentials.provider", _by_provider),
     ),
     "az": (
         _Rule(("fs.azure.account.key.{host}", "fs.azure.account.key"), _as("azure_account_key")),
@@ -146,6 +168,20 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
             ),
             _as("azure_client_secret"),
         ),
+        _Rule(
+            (
+                "fs.azure.account.oauth2.client.endpoint.{host}",
+                "fs.azure.account.oauth2.client.endpoint",
+            ),
+            _tenant,
+        ),
+        _Rule(
+            (
+                "fs.azure.account.oauth.provider.type.{host}",
+                "fs.azure.account.oauth.provider.type",
+            ),
+            _by_provider,
+        ),
     ),
     "gs": (
         _Rule(
@@ -155,5 +191,6 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
             ),
             _as("google_service_account"),
         ),
+        _Rule(("fs.gs.auth.type", "google.cloud.auth.type"), _by_provider),
     ),
 }

@@ -8,10 +8,12 @@ already" is always true, and whoever commits decides what to do about a lost ans
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lakebed.errors import StorageUrlError
+from lakebed.storage.credentials import require_credentials, require_whole_pairs
 from lakebed.storage.locations import Location
 from lakebed.storage.obstore_errors import reason
 from lakebed.storage.obstore_library import Library, installed_library, library
@@ -36,6 +38,20 @@ class Connection:
         self._location = location.root
         self._options = options
         self._clients: Clients | None = None
+        self._place = (self._location, *options.endpoints(self._location.scheme), *_environment())
+
+    @property
+    def is_safe(self) -> bool | None:
+        """Whether the store refuses to create what exists, as far as this process knows."""
+        return _verdicts.get(self._place)
+
+    @is_safe.setter
+    def is_safe(self, verdict: bool) -> None:
+        _verdicts[self._place] = verdict
+
+    @property
+    def single_writer(self) -> bool:
+        return self._options.single_writer
 
     def clients(self) -> Clients:
         current, clients = library(), self._clients
@@ -51,6 +67,7 @@ class Connection:
         return {**self.__dict__, "_clients": None}
 
     def _open(self, current: Library) -> Clients:
+        require_whole_pairs(self._location, self._options)
         client, retry = self._options.client(self._location.scheme), _retry(self._options)
         patient = {"timeout": CREATE_TIMEOUT, **client}
         try:
@@ -61,6 +78,7 @@ class Connection:
                 f"cannot open {self._location.url}: {reason(error)}",
                 hint="Check storage_options and the provider's environment variables.",
             ) from error
+        require_credentials(self._location, self._options)
         return Clients(current, retrying, once)
 
     def _client(self, current: Library, client: Settings, retry: Settings) -> Any:
@@ -70,12 +88,18 @@ class Connection:
         if location.scheme == "s3":
             return current.stores.S3Store(location.authority, **arguments)
         if location.scheme == "gs":
+            if config.get("skip_signature") == "true" and not _has_key(config):
+                # obstore skips signatures only when it reads, and asks the metadata address else.
+                config["service_account_key"] = _NO_ACCOUNT
             return current.stores.GCSStore(location.authority, **arguments)
         return current.stores.AzureStore.from_url(location.url, **arguments)
 
 
 class MemoryConnection:
     """Objects of this process: whoever opens the same name gets the same objects."""
+
+    is_safe: bool | None = True
+    single_writer = False
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -90,8 +114,30 @@ class MemoryConnection:
         return found
 
 
+def _has_key(config: Settings) -> bool:
+    return any(name in config for name in _GOOGLE_KEYS)
+
+
+_GOOGLE_KEYS = (
+    *("service_account", "service_account_path", "service_account_key"),
+    *("application_credentials", "bearer_token"),
+)
+_NO_ACCOUNT = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
 _inherited: list[Clients] = []
 _memories: dict[str, Clients] = {}
+_verdicts: dict[tuple[object, ...], bool] = {}
+"""By bucket and endpoint. A fork inherits it: the server is the same."""
+
+
+def _environment() -> tuple[str | None, ...]:
+    """Where obstore finds an endpoint that no option gives."""
+    return tuple(os.environ.get(name) for name in _ENDPOINTS)
+
+
+_ENDPOINTS = (
+    *("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
+    *("AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL", "GOOGLE_BASE_URL"),
+)
 
 
 def _retry(options: Options) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -9,12 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
+from lakebed.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StoreNotSafeError,
+)
 from lakebed.storage.locations import Location
 from lakebed.storage.neighbours import Neighbours
 from lakebed.storage.obstore_client import Connection, MemoryConnection
 from lakebed.storage.obstore_errors import translated
 from lakebed.storage.obstore_listing import list_level, list_pages
+from lakebed.storage.put_probe import CONTENT, refuses_second_put
 from lakebed.storage.ranged_file import TAIL, RangedFile, Ranges
 from lakebed.storage.store import (
     Data,
@@ -46,6 +53,10 @@ class ObstoreStore(Store):
     @property
     def url(self) -> str:
         return self.location.url
+
+    def connect(self) -> None:
+        """Makes the clients, which sends no request: what is wrong with the options is an error."""
+        self._connection.clients()
 
     def list_from(self, start: str) -> list[ObjectMeta]:
         folder, first = split_start(start)
@@ -86,6 +97,34 @@ class ObstoreStore(Store):
             raise
 
     def put_if_absent(self, path: str, data: Data) -> None:
+        if self._connection.single_writer and self._connection.is_safe is False:
+            self._create_alone(path, data)
+        else:
+            self._create(path, data)
+
+    def require_put_if_absent(self, path: str) -> None:
+        connection = self._connection
+        if connection.is_safe or (connection.single_writer and connection.is_safe is False):
+            return
+        safe = connection.is_safe = refuses_second_put(lambda: self._ask_to_create(path))
+        if not safe and not connection.single_writer:
+            raise StoreNotSafeError(
+                f"{self.location.root.url} does not refuse to create an object that exists: two "
+                "writers would overwrite each other's commits",
+                hint="Use a server that implements conditional puts (If-None-Match), or set the "
+                "storage option single_writer=true if no other process ever writes these tables.",
+            )
+
+    def _ask_to_create(self, path: str) -> None:
+        try:
+            self._create(path, CONTENT)
+        except ObjectExistsError as error:
+            if self.location.scheme == "s3" and _is_conflict(error):
+                # S3 refuses with 412. Anything may be the reason for a conflict.
+                raise StorageError(f"{self._url(path)}: the store reported a conflict") from error
+            raise
+
+    def _create(self, path: str, data: Data) -> None:
         clients, key = self._connection.clients(), self._key(path)
         try:
             with translated(clients.library, "create", self._url(path)):
@@ -93,6 +132,14 @@ class ObstoreStore(Store):
         except ObjectExistsError as error:
             self._check_conflict(path, error)
             raise
+
+    def _create_alone(self, path: str, data: Data) -> None:
+        """Without a condition that the server does not understand: nobody else is at work."""
+        if self.exists(path):
+            raise ObjectExistsError(f"{self._url(path)} exists already")
+        clients, key = self._connection.clients(), self._key(path)
+        with translated(clients.library, "create", self._url(path)):
+            clients.library.functions.put(clients.once, key, _bytes(data))
 
     def put(self, path: str, data: Data) -> None:
         clients, key = self._connection.clients(), self._key(path)
@@ -133,7 +180,7 @@ class ObstoreStore(Store):
 
         Azure means that, but S3 answers 409 when it could not decide between two writers.
         """
-        if "409" in str(error.__cause__) and not self.exists(path):
+        if _is_conflict(error) and not self.exists(path):
             raise StorageError(
                 f"cannot create {self._url(path)}: the store reported a conflict, but no object",
                 hint="Another writer was at work at the same moment: try again.",
@@ -184,6 +231,11 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def _milliseconds(time: datetime) -> int:
     return (time - _EPOCH) // _MILLISECOND
+
+
+def _is_conflict(error: ObjectExistsError) -> bool:
+    """Whether the answer was 409. The number alone may be part of a port or of a duration."""
+    return re.search(r"\bstatus(?: code)?: 409\b", str(error.__cause__)) is not None
 
 
 def _about_range(error: StorageError) -> bool:

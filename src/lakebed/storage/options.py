@@ -33,10 +33,20 @@ class Options:
     max_retries: int | None = None
     retry_timeout: timedelta | None = None
     durability: Durability = DEFAULT
+    instance_credentials: bool = False
+    """Whether the metadata address of a cloud machine may be asked for credentials."""
+
+    single_writer: bool = False
+    """Whether a store may be used that cannot decide between two writers."""
 
     def config(self, kind: str) -> dict[str, str]:
         """What is the provider's own: credentials, region, endpoint."""
         return {k: v for k, v in self.configs.get(kind, {}).items() if k not in _CLIENT_NAMES}
+
+    def endpoints(self, kind: str) -> tuple[str | None, ...]:
+        """What decides which server it is, apart from the bucket's name."""
+        config = self.configs.get(kind, {})
+        return tuple(config.get(name) for name in _SERVER_NAMES)
 
     def client(self, kind: str) -> dict[str, str]:
         """What concerns HTTP; obstore takes it apart from the rest."""
@@ -64,6 +74,11 @@ def is_storage_option(key: str) -> bool:
     return name in _OWN or any(provider.known(name) for provider in _PROVIDERS.values())
 
 
+def known_name(kind: str, name: str) -> str | None:
+    """The name of an option of a kind of store, without its prefix."""
+    return _PROVIDERS[kind].known(name)
+
+
 class _Provider:
     def __init__(self, prefixes: tuple[str, ...], names: str) -> None:
         self.prefixes = prefixes
@@ -87,6 +102,10 @@ _CLIENT = """
     randomize_addresses read_timeout timeout user_agent
 """
 _CLIENT_NAMES = frozenset(_CLIENT.split())
+_SERVER_NAMES = (
+    *("endpoint", "endpoint_url", "aws_endpoint_url_s3", "base_url", "conditional_put"),
+    *("account_name", "use_emulator", "use_fabric_endpoint", "proxy_url"),
+)
 _PROVIDERS = {
     "s3": _Provider(
         ("aws_",),
@@ -199,10 +218,26 @@ def durability_of(name: str, value: Any) -> Durability:
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)?")
+
+
+def _switch(name: str, value: Any) -> bool:
+    text = _text(name, value).lower()
+    if text not in _SWITCH:
+        raise _unusable(name, "true or false")
+    return _SWITCH[text]
+
+
 _UNITS = {
     "ms": timedelta(milliseconds=1),
     "s": timedelta(seconds=1),
     "m": timedelta(minutes=1),
     "min": timedelta(minutes=1),
 }
-_OWN = {"max_retries": _count, "retry_timeout": _duration, "durability": durability_of}
+_SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_OWN = {
+    "max_retries": _count,
+    "retry_timeout": _duration,
+    "durability": durability_of,
+    "single_writer": _switch,
+    "instance_credentials": _switch,
+}

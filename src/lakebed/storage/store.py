@@ -73,6 +73,14 @@ class Store(ABC):
         other `StorageError` is ambiguous: the object may be there now, or may yet appear.
         """
 
+    def require_put_if_absent(self, path: str) -> None:  # noqa: B027
+        """`StoreNotSafeError` if the store would let two writers create one object.
+
+        Asked before a commit. The first call of a process for a bucket asks the store, with an
+        object at `path` that is created if need be and stays; local disks and memory need no test.
+        Any other `StorageError` means that the store gave no definite answer.
+        """
+
     @abstractmethod
     def put(self, path: str, data: Data) -> None:
         """Create or replace the object; readers see the old bytes or the new, never a mixture."""

@@ -23,7 +23,11 @@ def open_store(
 
     Nothing is read or created. `StorageUrlError` if the URL or an option makes no sense.
     """
-    return _open(parse_options(storage_options), parse_location(url_or_path))
+    store = _open(parse_options(storage_options), parse_location(url_or_path))
+    if isinstance(store, ObstoreStore):
+        # Wrong options are found now; those of stores that a log refers to, when they are read.
+        store.connect()
+    return store
 
 
 def _open(options: Options, location: Location) -> Store:
@@ -33,5 +37,4 @@ def _open(options: Options, location: Location) -> Store:
     if location.scheme == "memory":
         return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
     connection = Connection(location, options)
-    connection.clients()  # so that wrong options are found now
     return ObstoreStore(location, neighbours, connection)

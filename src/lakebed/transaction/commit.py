@@ -1,7 +1,8 @@
 """The commit loop: try the next version, and if somebody else has it, go on from there.
 
 PROTOCOL: Creation of New Log Entries. `put_if_absent` of the file of a version is the whole commit:
-it is atomic, and of all that try a version at most one succeeds.
+it is atomic, and of all that try a version at most one succeeds. Some servers only pretend that, so
+before its first commit a process makes the store refuse one (`storage/put_probe.py`).
 
 **Why no commit is lost or doubled.** Every transaction puts a random `txnId` into its commits, so
 a commit can be recognised as its own. A put can end in three ways: it is there; somebody else's is
@@ -41,7 +42,7 @@ from lakebed.errors import (
 from lakebed.iceberg import publish_after_commit
 from lakebed.log.listing import list_log
 from lakebed.log.maintenance import maintain, try_step
-from lakebed.log.names import commit_path
+from lakebed.log.names import PUT_PROBE, commit_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 from lakebed.transaction import row_tracking
@@ -62,6 +63,7 @@ _AT_ONCE = 256
 
 def commit(store: Store, proposal: Proposal, base: Snapshot | None, retries: Retries) -> Outcome:
     """Commit on top of `base`, or of whatever is compatible with it by then."""
+    store.require_put_if_absent(PUT_PROBE)
     gone = _vanished_commits(store, base, retries)
     if gone is not None:
         return Conflict(gone)

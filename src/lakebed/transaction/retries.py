@@ -8,7 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lakebed.errors import ObjectNotFoundError, StorageError
+from lakebed.errors import (
+    BucketNotFoundError,
+    ObjectNotFoundError,
+    StorageError,
+    StoreCredentialsError,
+)
 
 T = TypeVar("T")
 
@@ -41,11 +46,12 @@ class Retries:
         return self.seconds is not None and time.monotonic() - started >= self.seconds
 
     def reading(self, read: Callable[[], T]) -> T:
-        """Reading again is always safe; that something is not there is an answer, not a failure."""
+        """Reading again is always safe; that something is not there is an answer, not a failure,
+        and so is a refusal."""
         for attempt in range(self.storage_tries - 1):
             try:
                 return read()
-            except ObjectNotFoundError:
+            except (ObjectNotFoundError, BucketNotFoundError, StoreCredentialsError):
                 raise
             except StorageError:
                 self.pause_after_failure(attempt)

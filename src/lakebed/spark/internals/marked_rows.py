@@ -75,7 +75,7 @@ def store_marks(
     """Writes vectors of the rows that `MarkedRows.bitmaps` gives, those of a file in one row after
     the other; see `StoredMarks.java` for what is reported."""
     jvm = Jvm.of(bitmaps.sparkSession)
-    settings = writing_settings(jvm, hadoop)
+    settings = writing_settings(jvm, root, hadoop)
     carried = jvm._class("org.apache.spark.util.SerializableConfiguration")(settings)
     messages = _accumulator(jvm)
     given = [root, prefix_length, carried, vectors, num_sums, messages]

@@ -56,7 +56,7 @@ class ParquetSink:
             folder,
             num_partition_columns,
             dict(options),
-            writing_settings(self._jvm, self._hadoop, self._session),
+            writing_settings(self._jvm, folder, self._hadoop, self._session),
         )
         return [_file(line) for line in lines.splitlines()]
 
@@ -71,16 +71,17 @@ class ParquetSink:
 
 
 def writing_settings(
-    jvm: Jvm, hadoop: Mapping[str, str], session: JavaObject | None = None
+    jvm: Jvm, folder: str, hadoop: Mapping[str, str], session: JavaObject | None = None
 ) -> JavaObject:
-    """Settings of Hadoop for a job that writes files, and for nothing else that the job does.
+    """Settings of Hadoop for a job that writes files to a folder, and nothing else that it does.
 
     On a disk Hadoop would keep a file of checksums beside each file. The file system below the one
     that does so writes none; `FileSystem` keeps one instance for a scheme, hence the second key.
+    Connectors for object stores have buffers on the disk, and need the usual file system there.
     """
     state = (session or jvm.session._jsparkSession).sessionState()
     settings = state.newHadoopConf()
-    if settings.get(_DISK) in (None, _CHECKSUMMED):
+    if folder.lower().startswith("file:") and settings.get(_DISK) in (None, _CHECKSUMMED):
         settings.set(_DISK, "org.apache.hadoop.fs.RawLocalFileSystem")
         settings.set(f"{_DISK}.disable.cache", "true")
     for key, value in hadoop.items():

@@ -1,0 +1,22 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "storage"))
+
+from real_servers import SERVERS, RealServer
+
+from s3_server import s3_server
+
+__all__ = ["s3_server"]
+
+
+@pytest.fixture(scope="session", params=list(SERVERS))
+def real_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RealServer]:
+    with SERVERS[request.param](tmp_path_factory.mktemp(request.param)) as server:
+        yield server
