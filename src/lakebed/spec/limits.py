@@ -8,5 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
+HINT_BYTES: Final = 8 << 20
+"""Bytes of `_last_checkpoint`. A larger one is not read; the log is listed instead."""
+
+CHECKPOINT_PARTS: Final = 100_000
+"""Parts of one checkpoint that `_last_checkpoint` may name; else the log is listed instead."""
+
+MISSING_VERSIONS: Final = 10
+"""Missing versions that an error lists. The search for gaps ends there."""
+
 CATALOG_NAME: Final = 255
 """Characters in the name of a table or schema in an embedded catalog."""
