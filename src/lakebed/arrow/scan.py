@@ -206,8 +206,8 @@ class _Reader:
         if vector is None:
             return None
         store = self._plan.table.store
-        deleted = read_vector(DeletionVector.parse(vector), _opener(store), file=self._name)
-        return deleted.keep_mask(count)
+        opener, found = _opener(store), DeletionVector.parse(vector)
+        return read_vector(found, opener, file=self._name, num_rows=count).keep_mask(count)
 
     @property
     def _name(self) -> str:

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
+FILE_ROWS: Final = 2**31
+"""Rows of a data file that a deletion vector may mark, and that the change feed may derive."""
+
+DATA_FILE_BYTES: Final = 2**44
+"""The `size` of a data file that Spark is to read: it makes a task for each 128 MB of it."""
+
+SMALLEST_FILE_BYTES: Final = 12
+"""No Parquet file is smaller: with a `size` below, Spark would read no row and say nothing."""
+
 HINT_BYTES: Final = 8 << 20
 """Bytes of `_last_checkpoint`. A larger one is not read; the log is listed instead."""
 
