@@ -45,6 +45,12 @@ class ObjectExistsError(StorageError):
     code = "OBJECT_EXISTS"
 
 
+class NotWrittenError(StorageError):
+    """The store refused to write, for want of room or permission: certainly nothing was written."""
+
+    code = "NOT_WRITTEN"
+
+
 class StorageUrlError(StorageError):
     """A URL or its storage options cannot be turned into a store."""
 

@@ -127,9 +127,8 @@ def _chain(
     missing = missing_versions(commits, start, target)
     if not missing:
         return tuple(commits[version] for version in range(start, target + 1))
-    if checkpoint is None and not any(
-        version < _last_missing(commits, target) for version in commits
-    ):
+    last = _last_missing(commits, target)
+    if checkpoint is None and not any(version < last for version in commits):
         # The start of the log was cleaned up: this version is gone, the table is not broken.
         earliest = min(complete, default=None)
         if earliest is not None and target < earliest:

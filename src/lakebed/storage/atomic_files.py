@@ -22,7 +22,7 @@ import ctypes
 import errno
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from lakebed.storage.store import Data
 
@@ -53,7 +53,17 @@ def _stage(path: str, data: Content, fsync: bool, *, named: ByName, unnamed: ByD
         _make_folders(folder)
         _publish(folder, path, data, fsync, named, unnamed)
     if fsync:
-        _sync_folder(folder)
+        with _after_publishing():
+            _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def _after_publishing() -> Iterator[None]:
+    """A full disk that shows only now is another error: what was written may be there."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(errno.EIO, f"{error.strerror}, after it was written") from error
 
 
 def _make_folders(folder: str) -> None:
@@ -87,7 +97,8 @@ def _through_descriptor(
     except OSError as error:
         return _unless(error, _NO_LINKS | {errno.ENOENT})
     finally:
-        os.close(descriptor)
+        with _after_publishing():
+            os.close(descriptor)
     return True
 
 
@@ -101,7 +112,7 @@ def _through_name(folder: str, path: str, data: Content, fsync: bool, publish: B
             os.close(descriptor)
         publish(temporary, path)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with _after_publishing(), contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
 
 

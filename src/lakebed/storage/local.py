@@ -14,7 +14,13 @@ from io import FileIO
 
 import pyarrow as pa
 
-from lakebed.errors import LakebedError, ObjectExistsError, ObjectNotFoundError, StorageError
+from lakebed.errors import (
+    LakebedError,
+    NotWrittenError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+)
 from lakebed.storage import atomic_files
 from lakebed.storage.locations import Location
 from lakebed.storage.neighbours import Neighbours
@@ -198,8 +204,10 @@ class _Translation:
             return ObjectExistsError(f"{url} exists already")
         if isinstance(error, (*_ABSENT, IsADirectoryError)) and self.action == "read":
             return _not_found(url)
+        is_refused = isinstance(error, OSError) and error.errno in _REFUSALS
+        kind = NotWrittenError if is_refused and self.action in _WRITES else StorageError
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return StorageError(f"cannot {self.action} {url}: {reason}", hint=_hint(error))
+        return kind(f"cannot {self.action} {url}: {reason}", hint=_hint(error))
 
 
 # A file in the place of a folder means, to an object store, that there are no objects below.
@@ -245,6 +253,16 @@ def _hint(error: Exception) -> str | None:
     return None
 
 
+_WRITES = ("create", "write")
+# The operating system says these before anything has its name; see `atomic_files`.
+_REFUSALS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENAMETOOLONG,
+}
 _HINTS = {
     errno.ENOSPC: "The disk is full.",
     errno.EDQUOT: "The quota of this user is used up.",
