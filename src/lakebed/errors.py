@@ -28,6 +28,11 @@ def presentable(text: str) -> str:
     """
     if "@" in text or "=" in text:
         text = _SECRET_PARAMETER.sub(r"\1***", _USER_AND_PASSWORD.sub(r"\1***@", text))
+    return for_terminals(text)
+
+
+def for_terminals(text: str) -> str:
+    """The text with characters that steer terminals as escapes; tabs and line feeds stay."""
     return text if text.isprintable() else _STEERING.sub(_escaped, text)
 
 

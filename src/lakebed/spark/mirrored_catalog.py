@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from lakebed.catalog.embedded import EmbeddedCatalog
 from lakebed.catalog.names import check_location, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
-from lakebed.errors import InvalidArgumentError, TableExistsError
+from lakebed.errors import InvalidArgumentError, TableExistsError, presentable
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class MirroredCatalog:
                 _LOG.warning(
                     "Spark cannot show %r of the embedded catalog, and hides it: %s",
                     name,
-                    _reason(error),
+                    presentable(_reason(error)),
                 )
 
     def _mirrored(self) -> set[str]:
