@@ -21,7 +21,7 @@ _LOCAL = "file://"
 
 
 def check_sizes(store: Store, uris: Sequence[str], sizes: pa.ChunkedArray) -> None:
-    """Refuses sizes that no file has and, on a disk of this machine, those that are not the files'.
+    """Refuses sizes that no file has and, on a disk of this machine, those that are too small.
 
     Object stores would need a request for each file.
     """
@@ -42,14 +42,15 @@ def _check_on_disk(uris: Iterable[str], sizes: Iterable[int]) -> None:
         except OSError:
             # Only the executors may see the disk; they know best what is missing.
             continue
-        if found.st_size != size or not stat.S_ISREG(found.st_mode):
-            if not stat.S_ISREG(found.st_mode):
-                raise DataFileError("it is not a regular file", file=uri, hint=_HINT)
+        if not stat.S_ISREG(found.st_mode):
+            raise DataFileError("cannot be read: it is not a regular file", file=uri, hint=_HINT)
+        # With a size that is too large Spark looks for the end of the file itself.
+        if found.st_size > size:
             raise _wrong(uri, f"{size} bytes, but there are {found.st_size}")
 
 
-_HINT = "restore the file from a backup, or read an earlier version of the table"
+_HINT = "the file or the log is damaged: restore it, or read another version"
 
 
 def _wrong(uri: str, what: str) -> DataFileError:
-    return DataFileError(f"the log says that it has {what}", file=uri, hint=_HINT)
+    return DataFileError(f"cannot be read: the log says that it has {what}", file=uri, hint=_HINT)
