@@ -13,10 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.catalog.embedded import EmbeddedCatalog
@@ -24,9 +21,7 @@ from lakebed.catalog.names import check_location, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
 from lakebed.errors import InvalidArgumentError, TableExistsError, presentable
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
-
-if TYPE_CHECKING:
-    from lakebed.spark.internals.catalog import JvmCatalog
+from lakebed.spark.internals.catalog import REFUSALS, JvmCatalog, reason_of
 
 SETTING = "spark.lakebed.catalog"
 _GENERATION = "_lakebed_catalog_generation"
@@ -79,13 +74,13 @@ class MirroredCatalog:
         """
         try:
             yield
-        except (PySparkException, Py4JError) as error:
+        except REFUSALS as error:
             if (self._url, name) not in _reported:
                 _reported.add((self._url, name))
                 _LOG.warning(
                     "Spark cannot show %r of the embedded catalog, and hides it: %s",
                     name,
-                    presentable(_reason(error)),
+                    presentable(reason_of(error)),
                 )
 
     def _mirrored(self) -> set[str]:
@@ -214,9 +209,9 @@ class MirroredCatalog:
             try:
                 # Before it is stored: what this Spark refuses would be hidden from it for ever.
                 self._mirror_namespace(space)
-            except (PySparkException, Py4JError) as error:
+            except REFUSALS as error:
                 raise InvalidArgumentError(
-                    f"Spark cannot make the schema {name} at {place}: {_reason(error)}",
+                    f"Spark cannot make the schema {name} at {place}: {reason_of(error)}",
                     hint="choose another name or location, or give Spark a connector for its store",
                 ) from error
         try:
@@ -243,13 +238,6 @@ class MirroredCatalog:
 
 def _is_mirrored(location: str, folder: str, content: Content) -> bool:
     return location in map(_plain, content.locations) or location.startswith(_plain(folder))
-
-
-def _reason(error: PySparkException | Py4JError) -> str:
-    """The first line: Java's errors have their trace below it."""
-    if isinstance(error, Py4JJavaError):
-        return str(error.java_exception).splitlines()[0]
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _plain(location: str) -> str:
