@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 
@@ -11,13 +12,45 @@ class LakebedError(Exception):
     code = "LAKEBED"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(message)
+        self.message = presentable(message)
+        self.hint = None if hint is None else presentable(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         text = f"[{self.code}] {self.message}"
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+def presentable(text: str) -> str:
+    """The text without passwords of URLs, and with characters that steer terminals as escapes.
+
+    Names of files, values of options and messages of other libraries may have either.
+    """
+    if "@" in text or "=" in text:
+        text = _SECRET_PARAMETER.sub(r"\1***", _USER_AND_PASSWORD.sub(r"\1***@", text))
+    return for_terminals(text)
+
+
+def for_terminals(text: str) -> str:
+    """The text with characters that steer terminals as escapes; tabs and line feeds stay."""
+    return text if text.isprintable() else _STEERING.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
+
+# A password may have an @ itself, but no slash. A colon must be there: abfss:// has containers.
+_USER_AND_PASSWORD = re.compile(r"(://)[^/\s'\"@:]*:[^/\s'\"]*@")
+_SECRET_PARAMETER = re.compile(
+    r"((?:^|[?&;])(?:password|passwd|pwd|secret|sig|(?:[a-z-]*-)?(?:token|signature|credential))=)"
+    r"[^&;\s'\"]*",
+    re.IGNORECASE,
+)
+# All control characters but tab and line feed, and those that turn the direction of text.
+_STEERING = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
 
 
 class InvalidArgumentError(LakebedError):
@@ -43,6 +76,12 @@ class ObjectExistsError(StorageError):
     """`put_if_absent` found an object: ours was certainly not written."""
 
     code = "OBJECT_EXISTS"
+
+
+class NotWrittenError(StorageError):
+    """The store refused to write, for want of room or permission: certainly nothing was written."""
+
+    code = "NOT_WRITTEN"
 
 
 class StorageUrlError(StorageError):

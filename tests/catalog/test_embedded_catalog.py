@@ -160,6 +160,34 @@ def test_names_are_added_dropped_and_brought_back(tmp_path: Path) -> None:
     assert not catalog.forget(first.id)
 
 
+@pytest.mark.parametrize("name", ["my-schema", "", "a.b", "a b", "naïve", "x\n", "x" * 256, "a\0"])
+def test_a_name_that_spark_cannot_show_is_refused_before_it_is_stored(url: str, name: str) -> None:
+    catalog = EmbeddedCatalog(url, "/w")
+    catalog.add(table("fine_1"))
+    before = catalog.content()
+    with pytest.raises(InvalidArgumentError, match="cannot be a name"):
+        catalog.create_namespace(NamespaceRecord(name, "/s"))
+    with pytest.raises(InvalidArgumentError, match="cannot be a name"):
+        catalog.add(table(name))
+    with pytest.raises(InvalidArgumentError, match="cannot be a name"):
+        catalog.rename("default", "fine_1", name)
+    assert catalog.content() == before
+    catalog.drop("default", "fine_1")
+
+
+def test_the_schema_of_global_views_and_a_schema_without_a_location_are_refused(url: str) -> None:
+    catalog = EmbeddedCatalog(url, "/w")
+    before = catalog.content()
+    with pytest.raises(InvalidArgumentError, match="cannot be a name of a schema"):
+        catalog.create_namespace(NamespaceRecord("Global_Temp", "/s"))
+    for location in ("", " ", "/a\0b"):
+        with pytest.raises(InvalidArgumentError, match="location"):
+            catalog.create_namespace(NamespaceRecord("fine", location))
+        with pytest.raises(InvalidArgumentError, match="location"):
+            catalog.add(table("fine", location=location))
+    assert catalog.content() == before
+
+
 def test_an_error_in_a_change_takes_all_of_it_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,3 +179,25 @@ def test_wrong_arguments_end_with_a_code_of_their_own(capsys: pytest.CaptureFixt
         assert raised.value.code == 2
     assert main([]) == 2
     assert "sql" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json"])
+def test_a_value_does_not_steer_a_terminal_and_is_whole_in_a_file(format: Any) -> None:
+    value = "a\x1b[2Jb\x9bc\u202ed"
+    shown = Terminal()
+    show(Result([value], [[value]]), format, shown)
+    assert not {"\x1b", "\x9b", "\u202e"} & set(
+        shown.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "")
+    )
+    assert "[2Jb" in shown.getvalue()
+    written = io.StringIO()
+    show(Result([value], [[value]]), format, written)
+    if format == "csv":
+        assert list(csv.reader(io.StringIO(written.getvalue()))) == [[value], [value]]
+    elif format == "json":
+        assert json.loads(written.getvalue()) == {value: value}

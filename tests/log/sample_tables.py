@@ -89,7 +89,7 @@ def compacted(path: Path) -> None:
 
 def deletion_vectors(path: Path) -> None:
     """One inline vector and two in a file; the newest version is a checkpoint without a tail."""
-    _grow(path, 3, **VECTORS)
+    _grow(path, 3, rows=3, **VECTORS)
     store = open_store(str(path))
     inline = RowIndexSet.from_indexes([1])
     _delete_rows(store, [inline_vector(encode_bitmap(inline), 1)])
@@ -132,12 +132,15 @@ def _v2(path: Path, kind: Any, sidecars: int) -> None:
     _grow(path, 2, **V2)
 
 
-def _grow(path: Path, commits: int, **properties: str) -> None:
-    """Appends, and now and then an overwrite, a transaction identifier and a domain."""
+def _grow(path: Path, commits: int, rows: int = 1, **properties: str) -> None:
+    """Appends, and now and then an overwrite, a transaction identifier and a domain. Each commit
+    has so many rows for each partition.
+    """
     for _ in range(commits):
         log = TableLog(open_store(str(path)))
         version = log.snapshot().version + 1 if log.exists() else 0
-        data = pa.table({"id": [version * 10 + n for n in range(4)], "p": ["a", "b", "ü", None]})
+        ids = [version * 10 + n for n in range(4)] * rows
+        data = pa.table({"id": ids, "p": ["a", "b", "ü", None] * rows})
         options: dict[str, Any] = {"properties": {**DOMAINS, **properties}} if not version else {}
         lakebed.write(
             path,

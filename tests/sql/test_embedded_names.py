@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import lakebed
 from lakebed import DeltaTable
 from lakebed.catalog.embedded import EmbeddedCatalog
 from lakebed.commands.dropped_tables import RETENTION
-from lakebed.errors import TableNotFoundError
+from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.mirrored_catalog import SETTING
 
 
@@ -109,3 +111,56 @@ def test_a_schema_that_is_dropped_keeps_its_files_until_the_retention_ends(
         sql.conf.unset(RETENTION)
     assert list(Path(place).glob("pupils-*")) == []
     sql.sql("DROP SCHEMA school")
+
+
+@pytest.mark.parametrize("name", ["my-schema", "a b", "naïve", "global_temp"])
+def test_a_schema_that_spark_refuses_is_not_stored(
+    sql: SparkSession, other: EmbeddedCatalog, name: str
+) -> None:
+    before = other.content()
+    with pytest.raises((InvalidArgumentError, AnalysisException)):
+        sql.sql(f"CREATE SCHEMA `{name}`")
+    assert other.content() == before
+    assert sql.sql("SHOW TABLES").collect() == []
+
+
+def test_a_schema_whose_folder_spark_cannot_make_is_not_stored(
+    sql: SparkSession, other: EmbeddedCatalog
+) -> None:
+    before = other.content()
+    with pytest.raises(InvalidArgumentError, match="nowhere"):
+        sql.sql("CREATE SCHEMA nowhere LOCATION 'no-such-store://bucket/x'")
+    assert other.content() == before
+    assert not sql.catalog.databaseExists("nowhere")
+
+
+def test_entries_that_spark_cannot_show_hinder_no_others(
+    sql: SparkSession, folder: Path, other: EmbeddedCatalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They may come from an earlier version, or from a session with another store."""
+    sql.sql("CREATE TABLE good USING delta AS SELECT 1 AS a")
+    with sqlite3.connect(folder / "catalog.db") as raw:
+        for space, location in (("my-schema", "/x"), ("far", "no-such-store://bucket/x")):
+            raw.execute(
+                "INSERT INTO lakebed_namespaces VALUES (?, ?, NULL, NULL)", (space, location)
+            )
+        for name, location in (("a-b", "/x"), ("odd", "no:such::place"), ("empty", "")):
+            raw.execute(
+                "INSERT INTO lakebed_tables VALUES (?, 'shop', ?, ?, 0, NULL, NULL, 1, NULL)",
+                (name, name, location),
+            )
+        raw.execute("UPDATE lakebed_state SET value = value + 1 WHERE name = 'generation'")
+    raw.close()
+    with caplog.at_level(logging.WARNING, "lakebed"):
+        assert sql.table("good").count() == 1
+        sql.sql("CREATE TABLE after USING delta AS SELECT 2 AS a")
+    for each in ("my-schema", "far", "shop.a-b", "shop.odd", "shop.empty"):
+        assert sum(f"{each!r}" in record.getMessage() for record in caplog.records) == 1
+    assert [row.tableName for row in sql.sql("SHOW TABLES").collect()] == ["after", "good"]
+    for space in ("my-schema", "far"):
+        assert other.drop_namespace(space)
+    for name in ("a-b", "odd", "empty"):
+        assert other.drop("shop", name)
+    sql.sql("DROP TABLE good")
+    sql.sql("DROP TABLE after")
+    assert sql.sql("SHOW TABLES").collect() == []

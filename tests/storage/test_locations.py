@@ -105,7 +105,7 @@ def test_urls_are_taken_apart(url: str, expected: Location) -> None:
         "s3:/bucket/key",
         "s3:bucket/key",
         "s3://buc ket/x",
-        "s3://user:pass@bucket/x",
+        "s3://user@bucket/x",
         "s3://bucket/a//b",
         "s3://bucket/../x",
         "s3://bucket/%FF",
@@ -123,6 +123,11 @@ def test_urls_are_taken_apart(url: str, expected: Location) -> None:
 def test_bad_urls_are_refused_with_the_url_in_the_message(url: str) -> None:
     with pytest.raises(StorageUrlError, match=re.escape(repr(url))):
         open_store(url)
+
+
+def test_a_bad_url_is_in_the_message_without_its_password() -> None:
+    with pytest.raises(StorageUrlError, match=re.escape("'s3://***@bucket/x'")):
+        open_store("s3://user:pass@bucket/x")
 
 
 @pytest.mark.parametrize("value", [None, 5, b"/x", ["/x"]])

@@ -7,6 +7,7 @@ independent replay and by delta-rs.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from small_tables import (
 )
 
 from faults import Fault, FaultStore, Mode
-from lakebed.errors import CommitUnknownError, StorageError
+from lakebed.errors import CommitUnknownError, NotWrittenError, StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Txn
 from lakebed.storage import Store, open_store
@@ -368,3 +369,65 @@ def _make_old(store: Store, *, days: int) -> None:
         moment = time.time() - days * 86400
         for found in store.list_all("_delta_log"):
             os.utime(Path(store.url.removeprefix("file://")) / found.path, (moment, moment))
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize("fsync", [False, True])
+def test_a_full_disk_or_a_missing_permission_is_definite(
+    number: int, fsync: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FaultStore(open_store(str(tmp_path), {"fsync": str(fsync).lower()}))
+    transaction = appending(store.inner, store)
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lakebed.storage.atomic_files.write_all", refuse)
+        with pytest.raises(NotWrittenError, match=os.strerror(number)):
+            transaction.commit().unwrap()
+    assert sum(call.method == "put_if_absent" for call in store.calls) == 1
+    assert TableLog(store).snapshot().version == 0
+
+
+@pytest.mark.parametrize("step", ["close", "_sync_folder"])
+def test_a_disk_that_is_full_after_the_commit_has_its_name_does_not_deny_it(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Network drives may say so as late as that; the commit is read back."""
+    store = open_store(str(tmp_path), {"fsync": "true"})
+    transaction = appending(store, store)
+    failed: list[int] = []
+
+    def refuse(descriptor: int | str) -> None:
+        if isinstance(descriptor, int):
+            os_close(descriptor)
+        if not failed and (tmp_path / "_delta_log" / f"{1:020d}.json").exists():
+            failed.append(1)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    os_close = os.close
+    module = "lakebed.storage.atomic_files" + (".os" if step == "close" else "")
+    with monkeypatch.context() as patched:
+        patched.setattr(f"{module}.{step}", refuse)
+        outcome = transaction.commit()
+    assert failed
+    assert isinstance(outcome, Committed)
+    assert outcome.version == 1
+
+
+def test_a_refusal_after_an_answer_that_was_lost_stays_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first put may still be under way when the second one is refused."""
+    store = open_store(str(tmp_path))
+    transaction = appending(store, store)
+    puts: list[str] = []
+
+    def put(path: str, _: object) -> None:
+        puts.append(path)
+        raise StorageError("no answer") if len(puts) == 1 else NotWrittenError("no room")
+
+    monkeypatch.setattr(store, "put_if_absent", put)
+    assert isinstance(transaction.commit(), Unknown)
+    assert len(puts) > 1

@@ -6,6 +6,9 @@ level of nesting.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from lakebed.spec.column_mapping import COLUMN_ID, physical_name
@@ -26,13 +29,19 @@ def physical_names(file: pa.Schema, schema: StructType, mode: str) -> pa.Schema:
     return pa.schema([_rename(field, names) for field in file])
 
 
-def find(file: pa.Schema, name: str) -> int | None:
-    """The position of a column; a name that differs in case alone will do."""
-    index = file.get_field_index(name)
-    if index >= 0:
-        return int(index)
-    matches = [i for i, field in enumerate(file) if field.name.lower() == name.lower()]
-    return matches[0] if len(matches) == 1 else None
+def positions(file: pa.Schema, names: Iterable[str]) -> list[int | None]:
+    """Of columns; a name that differs in case alone will do."""
+    known = {name: file.get_field_index(name) for name in names}
+    if min(known.values(), default=0) >= 0:
+        return list(known.values())
+    folded = defaultdict(list)
+    for place, name in enumerate(file.names):
+        folded[name.lower()].append(place)
+    alike = {name: folded.get(name.lower(), []) for name in known}
+    return [
+        place if place >= 0 else alike[name][0] if len(alike[name]) == 1 else None
+        for name, place in known.items()
+    ]
 
 
 def _rename(field: pa.Field, names: dict[int, str]) -> pa.Field:

@@ -183,7 +183,8 @@ class ManyFiles:
     def _kept(self, add: Add, count: int) -> pa.Array:
         if add.deletion_vector is None:
             return pa.repeat(pa.scalar(True), count)
-        deleted = deleted_rows(self.snapshot.store, add.deletion_vector, file=add.path)
+        store, vector = self.snapshot.store, add.deletion_vector
+        deleted = deleted_rows(store, vector, file=add.path, num_rows=count)
         return deleted.keep_mask(count)
 
     def _fitted(self, rows: _Rows) -> pa.Table:

@@ -12,6 +12,7 @@ import json
 import os
 import select
 import signal
+import stat
 import struct
 from collections.abc import Callable, Sequence
 from io import FileIO
@@ -70,8 +71,10 @@ def _answer(request: Head) -> tuple[Head, list[pa.Buffer]]:
 
 def _bytes(path: str) -> bytes:
     """By plain system calls: a file object costs as much again as opening and reading one."""
-    file = os.open(path, os.O_RDONLY)
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise FileNotFoundError(path)
         pieces = list(iter(lambda: os.read(file, _PIECE), b""))
     finally:
         os.close(file)

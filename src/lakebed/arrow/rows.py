@@ -27,7 +27,7 @@ from lakebed.expressions import (
     parse_expression,
     parse_predicate,
 )
-from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
+from lakebed.formats.arrow_types import cast_table, to_arrow_type
 from lakebed.spec.column_metadata import (
     Identity,
     current_default,
@@ -40,6 +40,8 @@ from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructField, StructType, render_path
 
 _SHOWN = 3
+# A default names no column: the row that it is computed for has none of the table's.
+_ONE_ROW = pa.table([pa.nulls(1)], names=["row"])
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,12 @@ def prepare_rows(data: pa.Table, schema: StructType, properties: TableProperties
     given = {name.lower() for name in data.column_names}
     filled = cast_table(data, schema)
     fields: list[StructField] = []
-    for field in schema.fields:
-        filled, field = _fill(filled, field, schema, field.name.lower() in given)
-        filled = _replace(filled, field, fit_lengths(filled.column(field.name), field))
+    columns: list[pa.ChunkedArray] = []
+    for column, field in zip(filled.columns, schema.fields, strict=True):
+        column, field = _fill(column, field, field.name.lower() in given)
+        columns.append(fit_lengths(column, field))
         fields.append(field)
+    filled = pa.Table.from_arrays(columns, schema=filled.schema)
     for field in schema.fields:
         filled = _generate(filled, field, schema, field.name.lower() in given)
     _check(filled, schema, properties)
@@ -70,36 +74,36 @@ def require(rule: str, table: pa.Table, schema: StructType, what: str) -> None:
 
 
 def _fill(
-    table: pa.Table, field: StructField, schema: StructType, given: bool
-) -> tuple[pa.Table, StructField]:
+    column: pa.ChunkedArray, field: StructField, given: bool
+) -> tuple[pa.ChunkedArray, StructField]:
     """Defaults and identity values."""
     marks = identity(field)
     if marks is not None:
-        return _fill_identity(table, field, marks, given)
+        return _fill_identity(column, field, marks, given)
     default = current_default(field)
     if given or default is None or default.strip().upper() == "NULL":
-        return table, field
-    value = _expression(default, schema, f"the default of column {field.name!r}")
+        return column, field
+    value = _expression(default, StructType(), f"the default of column {field.name!r}")
     cast = Cast(value, field.data_type)
-    column = pa.repeat(evaluate(cast, _one_row(schema))[0], table.num_rows)
-    return _replace(table, field, column), field
+    filled = pa.repeat(evaluate(cast, _ONE_ROW)[0], len(column))
+    return pa.chunked_array([filled], type=column.type), field
 
 
 def _fill_identity(
-    table: pa.Table, field: StructField, marks: Identity, given: bool
-) -> tuple[pa.Table, StructField]:
+    column: pa.ChunkedArray, field: StructField, marks: Identity, given: bool
+) -> tuple[pa.ChunkedArray, StructField]:
     """Values that users give leave the mark alone, as in delta-spark."""
     if not given:
-        values = marks.take(table.num_rows)
-        table = _replace(table, field, pa.array(values, to_arrow_type(field.data_type)))
+        values = marks.take(len(column))
+        column = pa.chunked_array([pa.array(values, to_arrow_type(field.data_type))])
         moved = marks.advanced_to(values[-1]) if len(values) else marks
-        return table, field if moved == marks else with_identity(field, moved)
+        return column, field if moved == marks else with_identity(field, moved)
     if not marks.allow_explicit_insert:
         raise SchemaMismatchError(
             f"column {field.name!r} is GENERATED ALWAYS AS IDENTITY: its values cannot be given",
             hint=f"leave {field.name!r} out of the data",
         )
-    return table, field
+    return column, field
 
 
 def _generate(table: pa.Table, field: StructField, schema: StructType, given: bool) -> pa.Table:
@@ -162,17 +166,10 @@ def _too_hard(what: str, sql: str, error: PredicateError) -> UnsupportedFeatureE
     )
 
 
-def _one_row(schema: StructType) -> pa.Table:
-    return pa.table(
-        [pa.nulls(1, field.type) for field in to_arrow_schema(schema)],
-        names=[field.name for field in schema.fields],
-    )
-
-
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
 def _replace(table: pa.Table, field: StructField, column: pa.Array | pa.ChunkedArray) -> pa.Table:
-    position = table.column_names.index(field.name)
+    position = table.schema.get_field_index(field.name)
     return table.set_column(position, table.schema.field(position), column)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebed.arrow.file_columns import find, physical_names
+from lakebed.arrow.file_columns import physical_names, positions
 from lakebed.arrow.relabel import relabel
 from lakebed.errors import (
     DataFileError,
@@ -29,7 +29,7 @@ from lakebed.errors import (
     SchemaMismatchError,
 )
 from lakebed.expressions import Expression, evaluate, references
-from lakebed.formats.arrow_types import cast_table, to_arrow_schema, to_arrow_type
+from lakebed.formats.arrow_types import cast_table, to_arrow_schema
 from lakebed.formats.deletion_vectors import GetRange, read_vector
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
@@ -181,8 +181,10 @@ class _Reader:
                 start += count
 
     def _table(self, file: pq.ParquetFile, groups: list[int], count: int) -> pa.Table:
-        fields = stored_fields(self._plan, file.schema_arrow)
-        names = [file.schema_arrow.field(place).name for place, _ in fields]
+        # Each access to the property converts all of the schema.
+        schema = file.schema_arrow
+        fields = stored_fields(self._plan, schema)
+        names = [schema.field(place).name for place, _ in fields]
         columns: list[pa.ChunkedArray] = []
         if names:
             table = file.read_row_groups(groups, columns=names)
@@ -204,8 +206,8 @@ class _Reader:
         if vector is None:
             return None
         store = self._plan.table.store
-        deleted = read_vector(DeletionVector.parse(vector), _opener(store), file=self._name)
-        return deleted.keep_mask(count)
+        opener, found = _opener(store), DeletionVector.parse(vector)
+        return read_vector(found, opener, file=self._name, num_rows=count).keep_mask(count)
 
     @property
     def _name(self) -> str:
@@ -215,7 +217,7 @@ class _Reader:
 def stored_fields(plan: ScanPlan, file: pa.Schema) -> list[tuple[int, pa.Field]]:
     """Where the columns of a scan are in a file that has them, with the names of the log."""
     labelled = physical_names(file, plan.table.schema, plan.table.mode)
-    places = [find(labelled, field.name) for field in plan.physical.fields]
+    places = positions(labelled, plan.physical.names)
     return [(place, labelled.field(place)) for place in places if place is not None]
 
 
@@ -235,21 +237,25 @@ def fit_columns(
         given = pa.table(arrays, names=[field.name for field in fields])
         stored = cast_table(given, plan.physical)
     texts = {key.lower(): value for key, value in values.items()}
-    found = [_column(plan, field, stored, texts, count) for field in plan.read.fields]
-    return pa.table(found, schema=to_arrow_schema(plan.read))
+    known = {} if stored is None else dict(zip(plan.stored.names, stored.columns, strict=True))
+    target = to_arrow_schema(plan.read)
+    found = [
+        _column(plan, field, kind, known.get(field.name), texts, count)
+        for field, kind in zip(plan.read.fields, target.types, strict=True)
+    ]
+    return pa.table(found, schema=target)
 
 
 def _column(
     plan: ScanPlan,
     field: StructField,
-    stored: pa.Table | None,
+    kind: pa.DataType,
+    stored: pa.ChunkedArray | None,
     values: Mapping[str, str | None],
     count: int,
 ) -> pa.ChunkedArray:
-    kind = to_arrow_type(field.data_type)
-    names = plan.stored.names
-    if stored is not None and field.name in names:
-        return relabel(stored.column(list(names).index(field.name)), kind)
+    if stored is not None:
+        return relabel(stored, kind)
     if field.name.lower() not in plan.partitions:
         return pa.chunked_array([pa.nulls(count, kind)])
     text = pa.array([values.get(physical_name(field).lower())], pa.string())

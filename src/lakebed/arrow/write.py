@@ -316,13 +316,17 @@ def stored_rows(layout: FileLayout, table: pa.Table) -> pa.Table:
     """The columns of the files, under their physical names and ids."""
     schema = parquet_schema(layout.physical, with_field_ids=layout.mode != "none")
     rows = cast_table(table, layout.stored)
-    for name in layout.may_be_empty:
-        column = rows.column(name)
-        is_empty = pc.equal(pc.binary_length(column), 0)
-        filled = pc.if_else(is_empty, pa.scalar(None, column.type), column)
-        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), filled)
-    columns = [relabel(rows.column(i), field.type) for i, field in enumerate(schema)]
+    may_be_empty = frozenset(layout.may_be_empty)
+    columns = [
+        relabel(_without_empty(column) if name in may_be_empty else column, field.type)
+        for name, column, field in zip(rows.column_names, rows.columns, schema, strict=True)
+    ]
     return pa.table(columns, schema=schema)
+
+
+def _without_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_empty = pc.equal(pc.binary_length(column), 0)
+    return pc.if_else(is_empty, pa.scalar(None, column.type), column)
 
 
 def _chunks(layout: FileLayout, table: pa.Table, max_rows: int | None) -> Iterator[pa.Table]:

@@ -117,9 +117,7 @@ class _Postgres:
             with psycopg.connect(self._url, connect_timeout=_WAIT_SECONDS) as connection:
                 yield _PostgresSession(connection)
         except psycopg.Error as error:
-            # The URL may have a password in it.
-            where = urlsplit(self._url)
-            raise _failed(f"{where.hostname}{where.path}", error) from error
+            raise _failed(_place(self._url), error) from error
 
 
 class _PostgresSession:
@@ -141,6 +139,15 @@ def _sqlite_path(url: str) -> Path:
             f"{url!r} does not name a file", hint="write sqlite:///path/to/catalog.db"
         )
     return Path(path)
+
+
+def _place(url: str) -> str:
+    """Without the user and the password."""
+    try:
+        where = urlsplit(url)
+    except ValueError:
+        return "in PostgreSQL"
+    return f"{where.hostname}{where.path}"
 
 
 def _failed(where: str, error: Exception) -> CatalogError:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakebed.catalog.database import Session, open_database
+from lakebed.catalog.names import check_location, check_name, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
 from lakebed.errors import InvalidArgumentError, TableExistsError, TableNotFoundError
 
@@ -71,6 +72,8 @@ class EmbeddedCatalog:
 
     def create_namespace(self, record: NamespaceRecord) -> bool:
         """False if it is there already."""
+        check_schema_name(record.name)
+        check_location(record.location)
         with self._database.changing() as session:
             if _namespace(session, record.name) is not None:
                 return False
@@ -105,6 +108,8 @@ class EmbeddedCatalog:
 
     def add(self, record: TableRecord) -> TableRecord:
         """Exactly one of several that add a name gets it; the others get an error."""
+        check_name(record.name)
+        check_location(record.location)
         with self._database.changing() as session:
             if _namespace(session, record.namespace) is None:
                 raise TableNotFoundError(f"there is no namespace {record.namespace}")
@@ -154,6 +159,7 @@ class EmbeddedCatalog:
 
     def rename(self, namespace: str, name: str, new_name: str) -> None:
         """Only the name: the table stays where it is."""
+        check_name(new_name)
         with self._database.changing() as session:
             found = _found(session, namespace, name)
             if found is None:

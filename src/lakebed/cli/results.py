@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import orjson
 from pyspark.sql import DataFrame
@@ -18,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakebed.cli.options import Format
+from lakebed.errors import for_terminals
 
 MOST_ROWS = 1_000
 """So many rows a table shows; CSV and JSON have them all."""
@@ -42,7 +44,9 @@ def _stream(frame: DataFrame) -> Iterator[Sequence[Any]]:
 
 def show(result: Result, format: Format, out: IO[str] | None = None) -> int:
     """Writes the result; the number of rows. A result without columns is nothing to show."""
-    stream = sys.stdout if out is None else out
+    stream: IO[str] = sys.stdout if out is None else out
+    if stream.isatty() and format != "table":
+        stream = cast("IO[str]", _Terminal(stream))
     if not result.columns:
         return 0
     if format == "csv":
@@ -50,6 +54,19 @@ def show(result: Result, format: Format, out: IO[str] | None = None) -> int:
     if format == "json":
         return _json(result, stream)
     return _table(result, stream)
+
+
+class _Terminal(io.TextIOBase):
+    """Data goes to files and pipes as it is, but must not steer a terminal."""
+
+    def __init__(self, terminal: IO[str]) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        return self._terminal.write(for_terminals(text))
+
+    def flush(self) -> None:
+        self._terminal.flush()
 
 
 def _csv(result: Result, out: IO[str]) -> int:
@@ -80,7 +97,9 @@ def _table(result: Result, out: IO[str]) -> int:
     for place, name in enumerate(result.columns):
         numbers = [_is_number(row[place]) for row in shown if row[place] is not None]
         right = bool(numbers) and all(numbers)
-        table.add_column(Text(name), justify="right" if right else "left", overflow="fold")
+        table.add_column(
+            Text(for_terminals(name)), justify="right" if right else "left", overflow="fold"
+        )
     for row in shown:
         table.add_row(*[_cell(value) for value in row])
     console = Console(file=out, highlight=False, soft_wrap=False)
@@ -91,7 +110,7 @@ def _table(result: Result, out: IO[str]) -> int:
 
 
 def _cell(value: Any) -> Text:
-    return Text("NULL", style="dim") if value is None else Text(text_of(value))
+    return Text("NULL", style="dim") if value is None else Text(for_terminals(text_of(value)))
 
 
 def _is_number(value: Any) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakebed.cli.options import SqlOptions
 from lakebed.cli.results import Result, show
-from lakebed.errors import LakebedError
+from lakebed.errors import LakebedError, for_terminals
 
 
 @dataclass
@@ -44,7 +44,7 @@ def message_of(error: Exception) -> str:
     """What happened, without the plan and the stack of the JVM."""
     if isinstance(error, LakebedError):
         return str(error)
-    text = str(error).strip().split("\n\nJVM stacktrace:")[0]
+    text = for_terminals(str(error)).strip().split("\n\nJVM stacktrace:")[0]
     lines = []
     for line in text.splitlines():
         if line.startswith(("'", "+-", "JVM stacktrace")):

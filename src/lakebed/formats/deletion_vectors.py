@@ -22,6 +22,7 @@ from pyroaring import BitMap, BitMap64
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.deletion_vectors import inline_data, is_inline, log_path
+from lakebed.spec.limits import FILE_ROWS
 
 FILE_VERSION = 1
 PORTABLE_MAGIC = 1681511377
@@ -65,12 +66,30 @@ class RowIndexSet:
     def cardinality(self) -> int:
         return len(self._bitmap)
 
+    @property
+    def end(self) -> int:
+        """One after the last row."""
+        return int(self._bitmap.max()) + 1 if self._bitmap else 0
+
     def to_arrow(self) -> pa.Int64Array:
         """The indexes in ascending order."""
         return _int64(self._sorted)
 
     def keep_mask(self, num_rows: int, start: int = 0) -> pa.BooleanArray:
         """For rows `start` to `start + num_rows` of the data file: is each one still there?"""
+        if num_rows <= _MASK_ROWS:
+            return self._keep_mask(num_rows, start)
+        pieces = range(start, start + num_rows, _MASK_ROWS)
+        ends = [min(each + _MASK_ROWS, start + num_rows) for each in pieces]
+        masks = [self._keep_mask(end - each, each) for each, end in zip(pieces, ends, strict=True)]
+        return pa.concat_arrays(masks)
+
+    def _keep_mask(self, num_rows: int, start: int) -> pa.BooleanArray:
+        if len(self) > _MASK_ROWS:
+            # As an array they take eight bytes each: only those that are asked for.
+            part = self._bitmap & BitMap64(range(start, start + num_rows))
+            deleted = pc.subtract(_int64(part.to_array()), pa.scalar(start, pa.int64()))
+            return _mask_without(deleted, num_rows)
         low = bisect_left(self._sorted, start)
         high = bisect_left(self._sorted, start + num_rows, low)
         deleted = pc.subtract(self.to_arrow()[low:high], pa.scalar(start, pa.int64()))
@@ -111,19 +130,30 @@ class StoredVector:
 
 
 def read_vector(
-    vector: DeletionVector, open_file: Callable[[str], GetRange], *, file: str | None = None
+    vector: DeletionVector,
+    open_file: Callable[[str], GetRange],
+    *,
+    file: str | None = None,
+    num_rows: int = FILE_ROWS,
 ) -> RowIndexSet:
     """The rows that a descriptor of the log deletes.
 
     `open_file` gets the vector's file in the form of `add.path` and gives a reader of ranges; it
-    is not called for an inline vector. `file` names the data file in errors.
+    is not called for an inline vector. `file` names the data file in errors, `num_rows` is how many
+    rows it has: a vector of a few bytes may mark any number, and is refused if it marks others.
     """
     path = None if is_inline(vector) else log_path(vector)
+    name = file or "inline deletion vector"
+    if vector.cardinality > num_rows:
+        raise _damaged(name, f"it deletes {vector.cardinality} rows, the file has {num_rows}")
     if path is None:
-        name = file or "inline deletion vector"
         rows = decode_bitmap(inline_data(vector), file=name)
-        return _with_cardinality(rows, vector.cardinality, name)
-    return read_stored(vector, open_file(path), file=path)
+        rows = _with_cardinality(rows, vector.cardinality, name)
+    else:
+        rows = read_stored(vector, open_file(path), file=path)
+    if rows.end > num_rows:
+        raise _damaged(name, f"it deletes row {rows.end - 1}, the file has {num_rows} rows")
+    return rows
 
 
 def read_stored(vector: DeletionVector, source: GetRange | bytes, *, file: str) -> RowIndexSet:
@@ -172,6 +202,7 @@ def decode_bitmap(data: bytes, *, file: str) -> RowIndexSet:
 
 
 _MAX_INDEX = 2**63 - 1
+_MASK_ROWS = 1 << 24
 
 
 def _decode_native(data: bytes, order: str) -> BitMap64:

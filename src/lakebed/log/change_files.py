@@ -25,6 +25,7 @@ from lakebed.log.keys import canonical_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, AddCdc, CommitInfo, DeletionVector, Remove
 from lakebed.spec.deletion_vectors import inline_vector
+from lakebed.spec.limits import FILE_ROWS
 from lakebed.spec.schema import LONG, STRING, TIMESTAMP, StructField
 from lakebed.spec.timestamps import format_timestamp
 from lakebed.storage.store import Store
@@ -271,7 +272,7 @@ class _Vectors:
         """All rows of the file, whatever its vectors say."""
         for stats in (marked.add.stats, marked.remove.stats):
             count = _num_records(stats)
-            if count is not None:
+            if count is not None and count <= FILE_ROWS:
                 return count
         home, path = self.store.resolve(marked.add.path)
         try:

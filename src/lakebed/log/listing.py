@@ -24,14 +24,14 @@ from lakebed.log.names import (
     parse_name,
     part_checkpoint_path,
 )
-from lakebed.log.segment import CheckpointRef, LogSegment, build_segment
+from lakebed.log.segment import CheckpointRef, LogSegment, build_segment, missing_versions
+from lakebed.spec.limits import CHECKPOINT_PARTS, HINT_BYTES, MISSING_VERSIONS
 from lakebed.storage.store import Store
 
 # How far past the end a probe looks for commits that would mean a hole in the log.
 _LOOK_AHEAD = 32
 # With so many commits after it, a hint is probably stale.
 _LONG_TAIL = 256
-_MOST_PARTS = 100_000
 
 
 def list_log(store: Store, start: int = 0) -> list[LogFile]:
@@ -46,7 +46,8 @@ def list_log(store: Store, start: int = 0) -> list[LogFile]:
 def read_hint(store: Store) -> LastCheckpoint | None:
     """The hint, if it is there and can be trusted."""
     try:
-        return last_checkpoint.decode(store.get(LAST_CHECKPOINT), LAST_CHECKPOINT)
+        data = store.get_range(LAST_CHECKPOINT, 0, HINT_BYTES + 1)
+        return None if len(data) > HINT_BYTES else last_checkpoint.decode(data, LAST_CHECKPOINT)
     except (ObjectNotFoundError, LogCorruptedError):
         return None
 
@@ -86,9 +87,10 @@ def _commits_after(store: Store, version: int) -> dict[int, LogFile]:
 
 
 def _contiguous(files: dict[int, LogFile], version: int) -> list[LogFile]:
-    missing = sorted(set(range(version + 1, max(files, default=version) + 1)) - set(files))
+    missing = missing_versions(files, version + 1, max(files, default=version))
     if missing:
-        raise LogCorruptedError(f"versions not contiguous: missing commit(s) {missing[:10]}")
+        shown = missing[:MISSING_VERSIONS]
+        raise LogCorruptedError(f"versions not contiguous: missing commit(s) {shown}")
     return [files[each] for each in sorted(files)]
 
 
@@ -172,7 +174,7 @@ def _hinted_checkpoint(hint: LastCheckpoint) -> CheckpointRef | None:
         wrong = file is None or file.kind != "checkpoint" or file.version != version
         return None if wrong or file is None else CheckpointRef(version, (file,))
     if hint.parts is not None:
-        if not 0 < hint.parts <= _MOST_PARTS:
+        if not 0 < hint.parts <= CHECKPOINT_PARTS:
             return None
         paths = [part_checkpoint_path(version, n, hint.parts) for n in range(1, hint.parts + 1)]
     else:

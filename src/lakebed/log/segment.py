@@ -6,11 +6,12 @@ PROTOCOL: Checkpoints, Delta Log Entries. Pure: works on names alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from lakebed.errors import LogCorruptedError, TableNotFoundError, VersionNotFoundError
 from lakebed.log.names import LogFile
+from lakebed.spec.limits import MISSING_VERSIONS
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,11 @@ def _chain(
     complete: dict[int, CheckpointRef],
 ) -> tuple[LogFile, ...]:
     start = 0 if checkpoint is None else checkpoint.version + 1
-    missing = [version for version in range(start, target + 1) if version not in commits]
+    missing = missing_versions(commits, start, target)
     if not missing:
         return tuple(commits[version] for version in range(start, target + 1))
-    if checkpoint is None and not any(version in commits for version in range(missing[-1])):
+    last = _last_missing(commits, target)
+    if checkpoint is None and not any(version < last for version in commits):
         # The start of the log was cleaned up: this version is gone, the table is not broken.
         earliest = min(complete, default=None)
         if earliest is not None and target < earliest:
@@ -140,6 +142,25 @@ def _chain(
     )
 
 
+def missing_versions(commits: Container[int], first: int, last: int) -> list[int]:
+    """The first few that are not there. A single commit may pretend to be of a huge version, so
+    what is not there is never listed as a whole.
+    """
+    missing: list[int] = []
+    for version in range(first, last + 1):
+        if version not in commits:
+            missing.append(version)
+            if len(missing) > MISSING_VERSIONS:
+                break
+    return missing
+
+
+def _last_missing(commits: Container[int], target: int) -> int:
+    while target in commits:
+        target -= 1
+    return target
+
+
 def _inside(files: Sequence[LogFile], first: int, last: int) -> tuple[LogFile, ...]:
     return tuple(
         file
@@ -149,5 +170,5 @@ def _inside(files: Sequence[LogFile], first: int, last: int) -> tuple[LogFile, .
 
 
 def _spans(versions: Sequence[int]) -> str:
-    shown = ", ".join(map(str, versions[:10]))
-    return f"[{shown}, ...]" if len(versions) > 10 else f"[{shown}]"
+    shown = ", ".join(map(str, versions[:MISSING_VERSIONS]))
+    return f"[{shown}, ...]" if len(versions) > MISSING_VERSIONS else f"[{shown}]"

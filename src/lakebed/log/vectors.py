@@ -9,11 +9,14 @@ from pyroaring import BitMap64
 from lakebed.errors import DataFileError, ObjectNotFoundError
 from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, read_vector
 from lakebed.spec.actions import DeletionVector
+from lakebed.spec.limits import FILE_ROWS
 from lakebed.storage.store import Store
 
 
-def deleted_rows(store: Store, vector: DeletionVector | None, *, file: str) -> RowIndexSet:
-    """`store` is that of the table; `file` names the data file in errors."""
+def deleted_rows(
+    store: Store, vector: DeletionVector | None, *, file: str, num_rows: int = FILE_ROWS
+) -> RowIndexSet:
+    """`store` is that of the table; `file` names the data file in errors, `num_rows` are its."""
     if vector is None:
         return RowIndexSet()
 
@@ -22,7 +25,7 @@ def deleted_rows(store: Store, vector: DeletionVector | None, *, file: str) -> R
         return lambda start, length: home.get_range(path, start, length)
 
     try:
-        return read_vector(vector, open_file, file=file)
+        return read_vector(vector, open_file, file=file, num_rows=num_rows)
     except ObjectNotFoundError as error:
         raise DataFileError(
             "the deletion vector of this file is gone, so its deleted rows are not known",

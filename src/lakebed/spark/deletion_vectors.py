@@ -63,7 +63,7 @@ class FlatBitmaps(Bitmaps):
     """One bit a row up to the last deleted one, then 64 bits for all rows after it."""
 
     def encode(self, deleted: RowIndexSet) -> bytes:
-        size = 8 * -(-_num_rows(deleted) // 64)
+        size = 8 * -(-deleted.end // 64)
         return _kept_bits(deleted, size) + b"\xff" * 8
 
     def is_set(self, jvm: Jvm, bitmap: Column, row: Column) -> Column:
@@ -83,7 +83,7 @@ class BlockBitmaps(Bitmaps):
     """
 
     def encode(self, deleted: RowIndexSet) -> bytes:
-        last = -(-_num_rows(deleted) // _BLOCK_ROWS)
+        last = -(-deleted.end // _BLOCK_ROWS)
         bits = _kept_bits(deleted, last * _BLOCK_BYTES)
         first_offset = BYTE_ARRAY_OFFSET + 8 * (last + 2)
         offsets, blocks = [], [_ALL_KEPT]
@@ -216,12 +216,6 @@ _BLOCK_BITS = 12
 _BLOCK_ROWS = 1 << _BLOCK_BITS
 _BLOCK_BYTES = _BLOCK_ROWS // 8
 _ALL_KEPT = b"\xff" * _BLOCK_BYTES
-
-
-def _num_rows(deleted: RowIndexSet) -> int:
-    """How many rows there are up to the last deleted one."""
-    indexes = deleted.to_arrow()
-    return indexes[-1].as_py() + 1 if len(indexes) else 0
 
 
 def _kept_bits(deleted: RowIndexSet, size: int) -> bytes:

@@ -19,6 +19,7 @@ from pyspark.sql import Column
 from lakebed.expressions import conjunction
 from lakebed.spark.deletion_vectors import VectorColumn
 from lakebed.spark.failures import reported_to
+from lakebed.spark.file_sizes import check_sizes
 from lakebed.spark.file_status import encode_groups
 from lakebed.spark.filters import Filter, FilterReader
 from lakebed.spark.internals.delta_files import DeltaFiles
@@ -161,9 +162,11 @@ class DeltaFileIndex:
         if not len(groups):
             return None
         files = self.listing.files.select(["size", "modificationTime"]).take(groups.order)
+        uris = self.listing.uris(groups.order)
+        check_sizes(self.listing.snapshot.store, uris, files.column("size"))
         encoded = encode_groups(
             groups.lengths.to_pylist(),
-            self.listing.uris(groups.order),
+            uris,
             files.column("size").to_pylist(),
             files.column("modificationTime").to_pylist(),
         )

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import EvaluationError
+from lakebed.errors import DataFileError, EvaluationError
 from lakebed.expressions import FileColumnsProtocol, conjunction, skip
 from lakebed.expressions.generated import GeneratedBounds
 from lakebed.log.selection import SCAN_FIELDS, file_columns, generated_bounds
@@ -92,9 +92,19 @@ class Listing:
         return int(pc.sum(guess.filter(self._has_vector)).as_py())
 
     def vectors(self, places: pa.Int64Array) -> list[dict[str, Any] | None]:
-        """The descriptors of the deletion vectors of files."""
+        """The descriptors of the deletion vectors of files, which delete no more rows than these
+        have: a few bytes may mark any number, which would all be kept in memory.
+        """
         found: list[dict[str, Any] | None]
         found = self.files.column("deletionVector").take(places).to_pylist()
+        counts = file_columns(self.snapshot).num_records().take(places).to_pylist()
+        for raw, count, place in zip(found, counts, places.to_pylist(), strict=True):
+            if raw is not None and count is not None and raw["cardinality"] > count:
+                raise DataFileError(
+                    f"its deletion vector deletes {raw['cardinality']} rows, but it has {count}",
+                    file=self.files.column("path")[place].as_py(),
+                    hint="restore an earlier version of the table",
+                )
         return found
 
     @cached_property

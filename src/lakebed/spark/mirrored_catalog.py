@@ -6,26 +6,29 @@ Spark never deletes a file on its own.
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from lakebed.catalog.embedded import EmbeddedCatalog
+from lakebed.catalog.names import check_location, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
-from lakebed.errors import TableExistsError
+from lakebed.errors import InvalidArgumentError, TableExistsError, presentable
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
-
-if TYPE_CHECKING:
-    from lakebed.spark.internals.catalog import JvmCatalog
+from lakebed.spark.internals.catalog import REFUSALS, JvmCatalog, reason_of
 
 SETTING = "spark.lakebed.catalog"
 _GENERATION = "_lakebed_catalog_generation"
 _OWN_FOLDER = "/_lakebed_mirror"
+_LOG = logging.getLogger("lakebed")
 _lock = threading.Lock()
+_reported: set[tuple[str, str]] = set()
 
 
 @lru_cache(maxsize=16)
@@ -58,8 +61,27 @@ class MirroredCatalog:
             for gone in self._mirrored() - {space.name for space in content.namespaces}:
                 self._mirror.drop_database(gone)
             for space in content.namespaces:
-                self._sync_namespace(space, content)
+                with self._hiding(space.name):
+                    self._sync_namespace(space, content)
             vars(self._session)[_GENERATION] = (self._url, content.generation)
+
+    @contextmanager
+    def _hiding(self, name: str) -> Iterator[None]:
+        """What Spark cannot show is left out, and all else is shown.
+
+        Names and locations may come from an earlier version of Lakebed, or from a session that has
+        a connector for a store which this one lacks.
+        """
+        try:
+            yield
+        except REFUSALS as error:
+            if (self._url, name) not in _reported:
+                _reported.add((self._url, name))
+                _LOG.warning(
+                    "Spark cannot show %r of the embedded catalog, and hides it: %s",
+                    name,
+                    presentable(reason_of(error)),
+                )
 
     def _mirrored(self) -> set[str]:
         """The databases that the mirror made, of whichever session."""
@@ -72,10 +94,7 @@ class MirroredCatalog:
     def _sync_namespace(self, space: NamespaceRecord, content: Content) -> None:
         """Names that the session has of its own stay, unless the catalog has them too."""
         if not self._mirror.has_database(space.name):
-            # Spark deletes the folder of a database with it, so this is not where the tables are.
-            self._mirror.create_database(
-                space.name, f"{space.location.rstrip('/')}{_OWN_FOLDER}", space.comment or ""
-            )
+            self._mirror_namespace(space)
         wanted = {table.name: table for table in content.tables if table.namespace == space.name}
         folder = f"{space.location.rstrip('/')}/"
         for name in self._mirror.tables(space.name):
@@ -91,16 +110,23 @@ class MirroredCatalog:
             elif name.lower() in wanted or _is_mirrored(where, folder, content):
                 self._mirror.drop(space.name, name)
         for table in wanted.values():
-            self._mirror.create(
-                NewEntry(
-                    space.name,
-                    table.name,
-                    table.location,
-                    is_managed=False,
-                    comment=table.comment,
-                    owner=table.owner,
+            with self._hiding(f"{space.name}.{table.name}"):
+                self._mirror.create(
+                    NewEntry(
+                        space.name,
+                        table.name,
+                        table.location,
+                        is_managed=False,
+                        comment=table.comment,
+                        owner=table.owner,
+                    )
                 )
-            )
+
+    def _mirror_namespace(self, space: NamespaceRecord) -> None:
+        # Spark deletes the folder of a database with it, so this is not where the tables are.
+        self._mirror.create_database(
+            space.name, f"{space.location.rstrip('/')}{_OWN_FOLDER}", space.comment or ""
+        )
 
     def current_catalog(self) -> str:
         return self._mirror.current_catalog()
@@ -176,17 +202,32 @@ class MirroredCatalog:
         """False if it is there already."""
         default = self.database_location("default").rstrip("/")
         place = location or f"{default}/{name.lower()}.db"
-        made = self.names.create_namespace(
-            NamespaceRecord(name.lower(), place, comment, self._user())
-        )
-        self.sync()
+        check_schema_name(name)
+        check_location(place)
+        space = NamespaceRecord(name.lower(), place, comment, self._user())
+        if not self._mirror.has_database(space.name):
+            try:
+                # Before it is stored: what this Spark refuses would be hidden from it for ever.
+                self._mirror_namespace(space)
+            except REFUSALS as error:
+                raise InvalidArgumentError(
+                    f"Spark cannot make the schema {name} at {place}: {reason_of(error)}",
+                    hint="choose another name or location, or give Spark a connector for its store",
+                ) from error
+        try:
+            made = self.names.create_namespace(space)
+        finally:
+            # If another process was first, its location counts.
+            vars(self._session).pop(_GENERATION, None)
+            self.sync()
         return made or if_not_exists
 
     def drop_namespace(self, name: str, *, cascade: bool) -> bool:
         """Its tables are dropped, and can be brought back with it."""
         done = self.names.drop_namespace(name, cascade=cascade)
         if done:
-            self._mirror.drop_database(name)
+            if self._mirror.has_database(name):
+                self._mirror.drop_database(name)
             self.sync()
         return done
 

@@ -5,12 +5,12 @@ Other catalogs than the session's own are not asked. A name may also be a path: 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 from pyspark.sql import SparkSession
 
+from lakebed.catalog.names import check_name
 from lakebed.errors import (
     InvalidArgumentError,
     TableExistsError,
@@ -28,9 +28,6 @@ from lakebed.spark.functions import is_connect
 from lakebed.spark.internals.catalog import JvmCatalog
 from lakebed.spark.mirrored_catalog import MirroredCatalog, catalog_url
 from lakebed.spark.server_errors import needs_server
-
-# Spark refuses all other names, but late and without saying which letters it takes.
-_VALID = re.compile(r"[A-Za-z0-9_]+")
 
 
 def find(session: SparkSession, parts: Sequence[str]) -> TableEntry | None:
@@ -82,11 +79,7 @@ def new_place(session: SparkSession, parts: Sequence[str]) -> tuple[str, str]:
     catalog = catalog_of(session)
     database, name = place[0] or catalog.current_database(), place[1]
     for each in (database, name):
-        if not _VALID.fullmatch(each):
-            raise InvalidArgumentError(
-                f"{each!r} cannot be a name in Spark's catalog",
-                hint="names have letters from a to z, digits and underscores; paths may have more",
-            )
+        check_name(each)
     if not catalog.has_database(database):
         raise _no_database(database, ".".join(parts), catalog.databases())
     return database, name

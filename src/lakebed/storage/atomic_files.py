@@ -21,7 +21,7 @@ import ctypes
 import errno
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lakebed.storage.store import Data
@@ -54,8 +54,18 @@ def _stage(path: str, data: Content, fsync: bool, *, named: ByName, unnamed: ByD
         changed = [folder, *_make_folders(folder)]
         _publish(folder, path, data, fsync, named, unnamed)
     if fsync:
-        for each in changed:
-            _sync(each)
+        with _after_publishing():
+            for each in changed:
+                _sync(each)
+
+
+@contextlib.contextmanager
+def _after_publishing() -> Iterator[None]:
+    """A full disk that shows only now is another error: what was written may be there."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(errno.EIO, f"{error.strerror}, after it was written") from error
 
 
 def sync_files(paths: Sequence[str], *, top: str) -> None:
@@ -126,7 +136,8 @@ def _through_descriptor(
     except OSError as error:
         return _unless(error, _NO_LINKS | {errno.ENOENT})
     finally:
-        os.close(descriptor)
+        with _after_publishing():
+            os.close(descriptor)
     return True
 
 
@@ -140,7 +151,7 @@ def _through_name(folder: str, path: str, data: Content, fsync: bool, publish: B
             os.close(descriptor)
         publish(temporary, path)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with _after_publishing(), contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
 
 

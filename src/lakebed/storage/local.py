@@ -1,7 +1,7 @@
 """The local disk as a store, by plain system calls."""
 
 # Strings and descriptors, because a Path per object costs more than the system call.
-# ruff: noqa: PTH106, PTH108, PTH112, PTH116, PTH123, PTH208
+# ruff: noqa: PTH106, PTH108, PTH112, PTH116, PTH208
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import FileIO
 
 import pyarrow as pa
 
-from lakebed.errors import LakebedError, ObjectExistsError, ObjectNotFoundError, StorageError
+from lakebed.errors import (
+    LakebedError,
+    NotWrittenError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+)
 from lakebed.storage import atomic_files
 from lakebed.storage.durability import Durability, is_of_log
 from lakebed.storage.locations import Location
@@ -80,7 +87,7 @@ class LocalStore(Store):
                     yield meta
 
     def get(self, path: str) -> bytes:
-        with self._errors("read", path), open(self._file(path), "rb", buffering=0) as file:
+        with self._errors("read", path), _open(self._file(path)) as file:
             return file.readall()
 
     def get_many(self, paths: Sequence[str]) -> list[bytes]:
@@ -89,7 +96,7 @@ class LocalStore(Store):
         # One translation of errors for all: OPTIMIZE asks for thousands of small files.
         try:
             for path in paths:
-                with open(self._prefix + checked_path(path), "rb", buffering=0) as file:
+                with _open(self._prefix + checked_path(path)) as file:
                     found.append(file.readall())
         except (OSError, UnicodeError):
             self.get(path)
@@ -98,9 +105,11 @@ class LocalStore(Store):
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         checked_range(path, start, length)
-        with self._errors("read", path), open(self._file(path), "rb") as file:
+        with self._errors("read", path), open(self._file(path), "rb", opener=_descriptor) as file:
+            # Python makes room for all that is asked for, whatever is there.
+            there = os.fstat(file.fileno()).st_size - start
             file.seek(start)
-            return file.read(length)
+            return file.read(max(0, min(length, there)))
 
     def put_if_absent(self, path: str, data: Data) -> None:
         with self._errors("create", path):
@@ -167,11 +176,9 @@ class LocalStore(Store):
         # Not a memory map: it gains a tenth, and a file cut short under it kills the process.
         file = self._file(path)
         with self._errors("read", path):
-            try:
-                return pa.OSFile(file, "rb")
-            except OSError:
-                self.head(path)  # pyarrow has one error for a folder and for a broken disk
-                raise
+            # pyarrow has one error for a folder and for a broken disk, and waits for a pipe.
+            self.head(path)
+            return pa.OSFile(file, "rb")
 
     def local_file(self, path: str) -> str | None:
         return self._file(path)
@@ -236,8 +243,10 @@ class _Translation:
             return ObjectExistsError(f"{url} exists already")
         if isinstance(error, (*_ABSENT, IsADirectoryError)) and self.action == "read":
             return _not_found(url)
+        is_refused = isinstance(error, OSError) and error.errno in _REFUSALS
+        kind = NotWrittenError if is_refused and self.action in _WRITES else StorageError
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return StorageError(f"cannot {self.action} {url}: {reason}", hint=_hint(error))
+        return kind(f"cannot {self.action} {url}: {reason}", hint=_hint(error))
 
 
 # A file in the place of a folder means, to an object store, that there are no objects below.
@@ -246,6 +255,19 @@ _ABSENT = (FileNotFoundError, NotADirectoryError)
 
 def _not_found(url: str) -> ObjectNotFoundError:
     return ObjectNotFoundError(f"there is no object {url}")
+
+
+def _open(file: str) -> FileIO:
+    return open(file, "rb", buffering=0, opener=_descriptor)
+
+
+def _descriptor(file: str, flags: int) -> int:
+    """Of a regular file: a pipe may never answer, and a device never end."""
+    descriptor = os.open(file, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(errno.ENOENT, "not a regular file", file)
+    return descriptor
 
 
 def _prune(folder: str) -> None:
@@ -270,6 +292,16 @@ def _hint(error: Exception) -> str | None:
     return None
 
 
+_WRITES = ("create", "write")
+# The operating system says these before anything has its name; see `atomic_files`.
+_REFUSALS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENAMETOOLONG,
+}
 _HINTS = {
     errno.ENOSPC: "The disk is full.",
     errno.EDQUOT: "The quota of this user is used up.",

@@ -188,6 +188,10 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, timedelta):
         return f"{int(value.total_seconds() * 1000)}ms"
     if isinstance(value, str):
+        if not name.endswith(_OF_LINES) and _CONTROL.search(value):
+            raise _unusable(name, "text without line breaks and other control characters")
+        if name.endswith(_ADDRESSES) and "@" in value:
+            raise _unusable(name, "an address without a user and a password, which are options")
         return value
     raise _unusable(name, "text, a number or a bool")
 
@@ -217,9 +221,6 @@ def durability_of(name: str, value: Any) -> Durability:
         raise _unusable(name, "'none', 'log' or 'all'") from error
 
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)?")
-
-
 def _switch(name: str, value: Any) -> bool:
     text = _text(name, value).lower()
     if text not in _SWITCH:
@@ -227,6 +228,11 @@ def _switch(name: str, value: Any) -> bool:
     return _SWITCH[text]
 
 
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)?")
+# Keys and certificates, which have lines.
+_OF_LINES = ("service_account", "service_account_key", "proxy_ca_certificate")
+_ADDRESSES = ("endpoint", "endpoint_url", "endpoint_url_s3", "base_url", "authority_host")
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
 _UNITS = {
     "ms": timedelta(milliseconds=1),
     "s": timedelta(seconds=1),

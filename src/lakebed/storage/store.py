@@ -69,8 +69,9 @@ class Store(ABC):
     def put_if_absent(self, path: str, data: Data) -> None:
         """Create the object, whole or not at all, if the name is free.
 
-        `ObjectExistsError` says that the name was taken and that nothing of ours was written. Any
-        other `StorageError` is ambiguous: the object may be there now, or may yet appear.
+        `ObjectExistsError` says that the name was taken and that nothing of ours was written, and
+        `NotWrittenError` that there was no room or no permission for it. Any other `StorageError`
+        is ambiguous: the object may be there now, or may yet appear.
         """
 
     def require_put_if_absent(self, path: str) -> None:  # noqa: B027

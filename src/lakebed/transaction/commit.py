@@ -36,6 +36,7 @@ from lakebed.errors import (
     ConflictError,
     LakebedError,
     LogCorruptedError,
+    NotWrittenError,
     ObjectNotFoundError,
     StorageError,
 )
@@ -116,14 +117,19 @@ class _Loop:
     def _write(self, draft: Draft) -> Winner | None:
         """None if ours is there, else the commit that is there instead."""
         failure: LakebedError
+        is_open = False
         for attempt in range(self._retries.storage_tries):
             if attempt:
                 self._retries.pause_after_failure(attempt - 1)
             try:
                 self._store.put_if_absent(draft.path, draft.data)
                 return None
-            except StorageError as error:
+            except NotWrittenError as error:
+                if not is_open:
+                    raise
                 failure = error
+            except StorageError as error:
+                is_open, failure = True, error
             try:
                 found = Winner.parse(draft.version, self._store.get(draft.path))
                 if found.txn_id != self._proposal.txn_id:

@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.spark.catalog_entry import SESSION_CATALOG, NewEntry, TableEntry, TakenError
@@ -35,6 +36,16 @@ _FIELDS = [
 ]
 """The first fields of a CatalogTable, the same in Spark 4.0 to 4.3; those that follow differ."""
 _NO_COLUMNS = json.dumps({"type": "struct", "fields": []})
+
+
+REFUSALS = (PySparkException, Py4JError)
+"""What calls of the JVM raise; some versions of PySpark translate more of Java's exceptions."""
+
+
+def reason_of(error: Exception) -> str:
+    """The first line: Java's errors have their trace below it."""
+    text = error.java_exception if isinstance(error, Py4JJavaError) else error
+    return (str(text).splitlines() or [type(error).__name__])[0]
 
 
 class JvmCatalog:
