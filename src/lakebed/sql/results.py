@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lakebed.sql.grammar.clone import CloneTable
 from lakebed.sql.grammar.copy_into import CopyStatement
-from lakebed.sql.grammar.create import CloneTable
 from lakebed.sql.grammar.describe import DescribeDetail, DescribeHistory
 from lakebed.sql.grammar.merge import MergeStatement
 from lakebed.sql.grammar.services import (

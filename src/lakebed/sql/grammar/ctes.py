@@ -8,13 +8,9 @@ from collections.abc import Callable, Mapping
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.insert import parse_insert
 from lakebed.sql.grammar.merge import parse_merge
-from lakebed.sql.grammar.multi_insert import parse_from
-from lakebed.sql.grammar.row_changes import parse_delete, parse_update
 from lakebed.sql.statement import Slice, Statement
 
-_MAYBE = re.compile(
-    r"\)\s*(?:INSERT|MERGE|DELETE|UPDATE|FROM\b.*\bINSERT)\b", re.IGNORECASE | re.DOTALL
-)
+_MAYBE = re.compile(r"\)\s*(?:INSERT|MERGE)\b", re.IGNORECASE)
 
 
 def parse_with(cursor: Cursor) -> Statement | None:
@@ -34,9 +30,6 @@ def parse_with(cursor: Cursor) -> Statement | None:
 _STATEMENTS: Mapping[str, Callable[[Cursor, Slice | None], Statement | None]] = {
     "INSERT": parse_insert,
     "MERGE": parse_merge,
-    "DELETE": parse_delete,
-    "UPDATE": parse_update,
-    "FROM": parse_from,
 }
 
 

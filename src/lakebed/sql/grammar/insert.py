@@ -43,10 +43,7 @@ class InsertStatement(Statement):
     ctes: Slice | None = None
 
 
-def parse_insert(
-    cursor: Cursor, ctes: Slice | None = None, *, stop: str | None = None
-) -> InsertStatement | None:
-    """With a `stop` the query ends where this word stands, and other statements may follow."""
+def parse_insert(cursor: Cursor, ctes: Slice | None = None) -> InsertStatement | None:
     cursor.expect("INSERT")
     evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     overwrites = cursor.accept("OVERWRITE")
@@ -69,7 +66,7 @@ def parse_insert(
         raise cursor.error(f"expected the rows to insert, found {cursor.token}", hint=_HINT)
     if name is not None and replaced.on is None:
         raise cursor.error("an alias of the table goes with REPLACE ON alone", hint="leave it out")
-    query, source_alias = _query(cursor, stop, aliased=replaced.on is not None)
+    query, source_alias = _query(cursor, aliased=replaced.on is not None)
     return InsertStatement(
         table,
         query=query,
@@ -174,9 +171,7 @@ def _ends_value(token: Token) -> bool:
     return not token.is_word(*_GOES_ON)
 
 
-def _query(cursor: Cursor, stop: str | None, *, aliased: bool) -> tuple[Slice, str | None]:
-    if stop is not None:
-        return cursor.expression(stop), None
+def _query(cursor: Cursor, *, aliased: bool) -> tuple[Slice, str | None]:
     if not aliased or not cursor.at_symbol("("):
         return cursor.rest(), None
     mark, start = cursor.mark(), cursor.position

@@ -1,4 +1,4 @@
-"""DELETE and UPDATE."""
+"""Assignments of MERGE."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.column_names import ColumnRef, column
-from lakebed.sql.statement import Slice, Statement
+from lakebed.sql.statement import Slice
 
 
 @dataclass(frozen=True)
@@ -15,45 +15,6 @@ class Assigned:
 
     column: ColumnRef
     value: Slice | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeleteStatement(Statement):
-    """DELETE FROM t [AS a] [WHERE condition]"""
-
-    alias: str | None = None
-    where: Slice | None = None
-    ctes: Slice | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class UpdateStatement(Statement):
-    """UPDATE t [AS a] SET column = value, ... [WHERE condition]"""
-
-    alias: str | None = None
-    assigned: tuple[Assigned, ...] = ()
-    where: Slice | None = None
-    ctes: Slice | None = None
-
-
-def parse_delete(cursor: Cursor, ctes: Slice | None = None) -> DeleteStatement:
-    cursor.expect("DELETE", "FROM")
-    table = cursor.table()
-    name = alias(cursor, "WHERE")
-    where = cursor.expression() if cursor.accept("WHERE") else None
-    cursor.expect_end()
-    return DeleteStatement(table, alias=name, where=where, ctes=ctes)
-
-
-def parse_update(cursor: Cursor, ctes: Slice | None = None) -> UpdateStatement:
-    cursor.expect("UPDATE")
-    table = cursor.table()
-    name = alias(cursor, "SET")
-    cursor.expect("SET")
-    assigned = assignments(cursor, "WHERE")
-    where = cursor.expression() if cursor.accept("WHERE") else None
-    cursor.expect_end()
-    return UpdateStatement(table, alias=name, assigned=assigned, where=where, ctes=ctes)
 
 
 def alias(cursor: Cursor, *stops: str) -> str | None:

@@ -46,16 +46,7 @@ def run_insert(context: SqlContext, statement: InsertStatement) -> DataFrame | N
 
 
 class Insert:
-    """`source` is a FROM clause that stands before the query."""
-
-    def __init__(
-        self,
-        context: SqlContext,
-        statement: InsertStatement,
-        found: OpenTable,
-        source: Slice | None = None,
-    ) -> None:
-        self._source = source
+    def __init__(self, context: SqlContext, statement: InsertStatement, found: OpenTable) -> None:
         self._context = context
         self._statement = statement
         self._found = found
@@ -79,13 +70,6 @@ class Insert:
         by_name = self._statement.by_name
         rows = self._with_static(self._by_name() if by_name else self._by_position())
         return with_absent_partitions(rows, self._schema, self._found.snapshot.partition_columns)
-
-    def pin_sources(self, reads: CommandReads) -> None:
-        """The versions of other tables are those that the command has read so far.
-
-        That of its own table is decided by its transaction, which has to know what was read.
-        """
-        self.rows = reads.pinned(self.rows, but=self._found.snapshot.store.url)
 
     def _write(self, frame: DataFrame) -> None:
         writer = frame.write.format("delta")
@@ -131,7 +115,7 @@ class Insert:
         return assigned_by_position(frame, targets, is_listed=is_listed, widens=self._widens)
 
     def _query(self, text: str) -> DataFrame:
-        before = [each for each in (self._statement.ctes, self._source) if each is not None]
+        before = [] if self._statement.ctes is None else [self._statement.ctes]
         parts = [*before, self._statement.query]
         frame = self._context.query(" ".join([*map(str, before), text]), *parts)
         if self._statement.replace_on is not None:

@@ -2,6 +2,8 @@ package lakebed;
 
 import java.lang.reflect.Constructor;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -41,6 +43,28 @@ final class Creates {
       return plan;
     }
     return (LogicalPlan) changed(plan, spec, changed(given, provider, Option.apply("delta")));
+  }
+
+  /** With more properties for the new Delta table; null if it is not one. */
+  static LogicalPlan withProperties(LogicalPlan given, Map properties, SparkSession session) {
+    LogicalPlan plan = withProvider(given);
+    int spec = plan.productArity() == 0 ? -1 : place(plan, "tableSpec");
+    if (spec < 0) {
+      return null;
+    }
+    Product made = (Product) plan.productElement(spec);
+    Option provider = (Option) made.productElement(place(made, "provider"));
+    Object format = provider.isDefined()
+        ? provider.get()
+        : session.sessionState().conf().defaultDataSourceName();
+    if (!"delta".equalsIgnoreCase((String) format)) {
+      return null;
+    }
+    int old = place(made, "properties");
+    Map all = new LinkedHashMap(
+        Bridge.java((scala.collection.immutable.Map) made.productElement(old)));
+    all.putAll(properties);
+    return (LogicalPlan) changed(plan, spec, changed(made, old, Internals.map(all)));
   }
 
   /**

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.View$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
@@ -25,6 +27,10 @@ public class Internals {
 
   public static Seq seq(List values) {
     return CollectionConverters.asScala(values).toSeq();
+  }
+
+  public static scala.collection.immutable.Map map(Map values) {
+    return Map$.MODULE$.from(CollectionConverters.asScala(values));
   }
 
   public static String quoted(String name) {
