@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar import alter, clone, copy_into, describe, insert, merge, services
+from lakebed.sql.grammar import alter, clone, copy_into, describe, services
 from lakebed.sql.run.alter import (
     run_add_constraint,
     run_drop_constraint,
@@ -18,8 +18,6 @@ from lakebed.sql.run.alter import (
 from lakebed.sql.run.clone import run_clone
 from lakebed.sql.run.copy_into import run_copy
 from lakebed.sql.run.describe import run_detail, run_history
-from lakebed.sql.run.insert import run_insert
-from lakebed.sql.run.merge import run_merge
 from lakebed.sql.run.services import (
     run_convert,
     run_fsck,
@@ -41,8 +39,6 @@ RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = 
     copy_into.CopyStatement: run_copy,
     describe.DescribeDetail: run_detail,
     describe.DescribeHistory: run_history,
-    insert.InsertStatement: run_insert,
-    merge.MergeStatement: run_merge,
     services.ConvertStatement: run_convert,
     services.FsckStatement: run_fsck,
     services.GenerateStatement: run_generate,

@@ -57,9 +57,7 @@ GRAMMARS: Mapping[str, tuple[Grammar, ...]] = {
 def parse_own(sql: str, values: Mapping[int, Any] | None = None) -> Statement | None:
     """A statement that no Spark parses, or not all; None for all others. `values`: see `Cursor`.
 
-    Of MERGE these are sources with names for their columns, with a version, and functions; of
-    INSERT those with IF NOT EXISTS, REPLACE ON, REPLACE USING and DEFAULT. Spark 4.0 has no
-    constraints.
+    INSERT and MERGE always are found: only those that Spark could not parse are looked for here.
     """
     for grammar in GRAMMARS.get(first_word(sql), ()):
         found = grammar(Cursor(sql, values))

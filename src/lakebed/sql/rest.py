@@ -18,12 +18,14 @@ from lakebed.sql.statement import Slice, Statement
 class RestStatement(Statement):
     """`without` are the clauses that Spark does not parse, `facts` what they say.
 
+    `placeholder` is where the rest needs the name of a table instead.
     `parts` are parsed on their own: each by its name, behind words that make a query of it.
     """
 
     kind: str
     without: tuple[Slice, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    placeholder: int | None = None
     parts: Mapping[str, tuple[str, Slice]] = field(default_factory=dict)
 
 
@@ -31,10 +33,14 @@ def pieces(sql: str, statement: RestStatement) -> dict[str, Any]:
     """What Spark has to parse, for the Java class `Rest`."""
     gone = [_span(each) for each in statement.without]
     rest = [at for at in range(len(sql)) if not any(at in span for span in gone)]
+    whole = _piece(sql, rest)
+    if statement.placeholder is not None:
+        text, at = str(whole["text"]), statement.placeholder
+        whole["text"] = f"{text[:at]}s{text[at + 1 :]}"
     return {
         "kind": statement.kind,
         "facts": statement.facts,
-        "rest": _piece(sql, rest),
+        "rest": whole,
         "parts": {
             name: _behind(_piece(sql, _span(part)), words, part.position)
             for name, (words, part) in statement.parts.items()

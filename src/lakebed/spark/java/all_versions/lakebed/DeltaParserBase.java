@@ -54,9 +54,8 @@ abstract class DeltaParserBase extends SparkSqlParser {
       return own;
     }
     try {
-      LogicalPlan plan = bySpark(text, context);
-      own = Inserts.isUnknown(plan) ? statement(text, context) : null;
-      own = Scripts.hasOthers(plan, text) ? Scripts.parsed(this, text, context) : own;
+      LogicalPlan plan = Inserts.marked(bySpark(text, context));
+      own = Scripts.hasOthers(plan, text) ? Scripts.parsed(this, text, context) : null;
       return own == null ? Creates.withProvider(plan) : own;
     } catch (ParseException error) {
       return unknown(text, context, error);
@@ -88,7 +87,8 @@ abstract class DeltaParserBase extends SparkSqlParser {
       return true;
     }
     try {
-      return Inserts.isUnknown(spark.parsePlan(text));
+      spark.parsePlan(text);
+      return false;
     } catch (ParseException error) {
       return true;
     }

@@ -1,5 +1,6 @@
 package lakebed;
 
+import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -11,9 +12,11 @@ import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.plans.logical.View$;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import scala.Product;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -45,6 +48,38 @@ public class Internals {
       return call(method, target, new Object[0]);
     } catch (NoSuchMethodException error) {
       return otherwise;
+    }
+  }
+
+  /** Where a node or value has an element; -1 if this Spark has none of that name. */
+  static int place(Product node, String name) {
+    for (int i = 0; i < node.productArity(); i++) {
+      if (node.productElementName(i).equals(name)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** A copy with another element. Newer versions of Spark have more of them. */
+  static Object with(Product node, String name, Object value) {
+    int place = place(node, name);
+    if (place < 0) {
+      throw missing("element " + name + " in " + node.getClass().getName());
+    }
+    Constructor constructor = node.getClass().getConstructors()[0];
+    Object[] all = new Object[node.productArity()];
+    for (int i = 0; i < all.length; i++) {
+      all[i] = i == place ? value : node.productElement(i);
+    }
+    try {
+      Object made = constructor.newInstance(all);
+      if (made instanceof TreeNode) {
+        ((TreeNode) made).copyTagsFrom((TreeNode) node);
+      }
+      return made;
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
     }
   }
 

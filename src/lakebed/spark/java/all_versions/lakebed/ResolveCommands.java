@@ -83,7 +83,7 @@ public class ResolveCommands extends Rule {
     return null;
   }
 
-  private static DeltaTable table(LogicalPlan plan) {
+  static DeltaTable table(LogicalPlan plan) {
     while (plan instanceof SubqueryAlias) {
       plan = ((SubqueryAlias) plan).child();
     }
@@ -181,6 +181,7 @@ public class ResolveCommands extends Rule {
     request.put("by_name", Boolean.valueOf(isByName));
     request.put("evolves", Internals.get(plan, "withSchemaEvolution", Boolean.FALSE));
     request.put("is_sql", Boolean.valueOf(plan.origin().sqlText().isDefined()));
+    request.put("clauses", Inserts.clauses(relation));
     List given = new ArrayList();
     given.add(Dataset$.MODULE$.ofRows(session, query));
     given.add(replaced == null ? null : new Names(relation, null, null, null).column(replaced));

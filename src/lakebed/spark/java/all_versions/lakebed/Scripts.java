@@ -51,17 +51,7 @@ final class Scripts {
   /** Whether a script that Spark has parsed has statements that Spark takes for others. */
   static boolean hasOthers(LogicalPlan plan, String text) {
     return plan instanceof CompoundBody
-        && (DESCRIBE.matcher(text).find() || hasUnknownInsert(plan));
-  }
-
-  private static boolean hasUnknownInsert(LogicalPlan plan) {
-    List all = singles(plan, new ArrayList());
-    for (int i = 0; i < all.size(); i++) {
-      if (Inserts.isUnknown(((SingleStatement) all.get(i)).parsedPlan())) {
-        return true;
-      }
-    }
-    return false;
+        && DESCRIBE.matcher(text).find();
   }
 
   /** A script that Spark has parsed, with the format of tables that it creates by path. */
@@ -186,7 +176,7 @@ final class Scripts {
     if (plan instanceof SingleStatement) {
       LogicalPlan parsed = ((SingleStatement) plan).parsedPlan();
       LogicalPlan own = (LogicalPlan) plans.get(plan);
-      LogicalPlan found = own == null ? Creates.withProvider(parsed) : own;
+      LogicalPlan found = own == null ? Creates.withProvider(Inserts.marked(parsed)) : own;
       return found == parsed ? plan : at(plan.origin(), found);
     }
     if (plan instanceof CompoundBody) {
