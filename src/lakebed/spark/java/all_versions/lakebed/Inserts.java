@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedWith;
+import org.apache.spark.sql.catalyst.plans.logical.WithCTE;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -86,14 +87,25 @@ final class Inserts {
 
   /** The same for Spark, where it is not about a Delta table. */
   private static LogicalPlan shown(InsertIntoStatement insert) {
-    if (!(insert.query() instanceof ReplacedRows)) {
-      return insert;
-    }
-    ReplacedRows rows = (ReplacedRows) insert.query();
-    Object criteria = rows.facts().get(CRITERIA);
+    ReplacedRows rows = replaced(insert.query());
+    Object criteria = rows == null ? null : rows.facts().get(CRITERIA);
     return criteria == null
         ? insert
-        : with(insert, CRITERIA, Option.apply(criteria), rows.query());
+        : with(insert, CRITERIA, Option.apply(criteria), plain(insert.query()));
+  }
+
+  /** Null without any. What a WITH before the statement names is around its query by now. */
+  private static ReplacedRows replaced(LogicalPlan query) {
+    while (query instanceof WithCTE) {
+      query = ((WithCTE) query).plan();
+    }
+    return query instanceof ReplacedRows ? (ReplacedRows) query : null;
+  }
+
+  private static LogicalPlan plain(LogicalPlan query) {
+    return query instanceof WithCTE
+        ? (LogicalPlan) Internals.with(query, "plan", plain(((WithCTE) query).plan()))
+        : ((ReplacedRows) query).query();
   }
 
   private static boolean isA(Object value, String name) {
@@ -125,11 +137,12 @@ final class Inserts {
       List names = Internals.list((Seq) ((Product) criteria).productElement(0));
       return replaceUsing(with(insert, CRITERIA, NONE, insert.query()), names);
     }
-    if (insert.query() instanceof ReplacedRows) {
-      ReplacedRows rows = (ReplacedRows) insert.query();
+    ReplacedRows rows = replaced(insert.query());
+    if (rows != null) {
+      LogicalPlan query = plain(insert.query());
       return rows.condition() == null
-          ? replaceUsing(with(rows.query()), (List) rows.facts().get("using"))
-          : replaceOn(rows.condition(), (String) rows.facts().get("alias"), rows.query());
+          ? replaceUsing(with(query), (List) rows.facts().get("using"))
+          : replaceOn(rows.condition(), (String) rows.facts().get("alias"), query);
     }
     return insert.ifPartitionNotExists() ? ifNotExists() : insert;
   }
