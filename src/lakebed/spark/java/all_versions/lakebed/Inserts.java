@@ -102,10 +102,17 @@ final class Inserts {
     return query instanceof ReplacedRows ? (ReplacedRows) query : null;
   }
 
+  /** The query by itself, with its name outside of what a WITH names. */
   private static LogicalPlan plain(LogicalPlan query) {
-    return query instanceof WithCTE
-        ? (LogicalPlan) Internals.with(query, "plan", plain(((WithCTE) query).plan()))
-        : ((ReplacedRows) query).query();
+    if (query instanceof ReplacedRows) {
+      return ((ReplacedRows) query).query();
+    }
+    LogicalPlan inner = plain(((WithCTE) query).plan());
+    if (!(inner instanceof SubqueryAlias)) {
+      return (LogicalPlan) Internals.with(query, "plan", inner);
+    }
+    Object unnamed = Internals.with(query, "plan", ((SubqueryAlias) inner).child());
+    return (LogicalPlan) Internals.with(inner, "child", unnamed);
   }
 
   private static boolean isA(Object value, String name) {

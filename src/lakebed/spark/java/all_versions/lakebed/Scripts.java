@@ -109,7 +109,7 @@ final class Scripts {
     return made.append(script.substring(done)).toString();
   }
 
-  private LogicalPlan placed(LogicalPlan plan, List statements) {
+  private LogicalPlan placed(LogicalPlan plan, List statements) throws ParseException {
     List places = new ArrayList();
     List all = singles(plan, new ArrayList());
     for (int i = 0; i < all.size(); i++) {
@@ -128,7 +128,9 @@ final class Scripts {
     });
     for (int i = 0; i < places.size(); i++) {
       String text = (String) ((Map) statements.get(i)).get("text");
-      plans.put(places.get(i), parser.statement(text, context));
+      LogicalPlan own = parser.statement(text, context);
+      // Where it is none of Lakebed's after all, Spark says what is wrong with it.
+      plans.put(places.get(i), own == null ? parser.bySpark(text, context) : own);
     }
     return filled(plan);
   }
