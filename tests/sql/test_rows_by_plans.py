@@ -69,9 +69,13 @@ def test_default_is_what_the_column_gets_without_a_value(db: SparkSession) -> No
         "(n, s) SELECT 1, DEFAULT": [(1, "none", 2)],
         "(n, s) WITH c AS (SELECT 7 AS x) SELECT x, DEFAULT FROM c": [(7, "none", 14)],
         "BY NAME SELECT 3 AS n, DEFAULT AS s, DEFAULT AS k": [(3, "none", 6)],
+        "(n, s) SELECT *, DEFAULT FROM plain": [(4, "none", 8)],
+        "(n, s) SELECT *, DEFAULT FROM delta_plain": [(4, "none", 8)],
         "(n) VALUES (DEFAULT)": [(None, "none", None)],
         "(s, k) VALUES (DEFAULT, DEFAULT)": [(None, "none", None)],
     }
+    db.sql("CREATE TABLE plain USING parquet AS SELECT 4 AS x")
+    db.sql("CREATE TABLE delta_plain USING delta AS SELECT 4 AS x")
     for text, expected in cases.items():
         db.sql(f"INSERT INTO d {text}")
         found = rows(db, "d")

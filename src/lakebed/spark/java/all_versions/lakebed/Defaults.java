@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.Star;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAlias;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedInlineTable;
@@ -73,15 +74,18 @@ final class Defaults {
 
   InsertIntoStatement filled() {
     Rows rows = Rows.of(insert.query());
-    if (rows == null || !rows.has(MARK)) {
+    // A star has columns once Spark knows the tables of the query.
+    if (rows == null || !rows.has(MARK) || rows.hasStar()) {
       return insert;
     }
     List targets = targets(rows);
     int width = targets.size();
     if (!rows.isOfWidth(width)) {
-      // The count of the columns says what is wrong.
-      rows.renames(MARK, "DEFAULT");
-      return (InsertIntoStatement) Internals.with(insert, "query", rows.query());
+      throw new LakebedException(
+          "[SCHEMA_MISMATCH] the rows have other columns, but values are needed for " + width
+              + "\n  hint: list the columns that the rows have, as in INSERT INTO t (a, b) ...",
+          "SCHEMA_MISMATCH",
+          null);
     }
     boolean[] isGone = gone(rows, targets);
     List columns = new ArrayList();
@@ -241,6 +245,18 @@ final class Defaults {
         List row = (List) all.get(i);
         for (int k = 0; k < row.size(); k++) {
           if (is(row.get(k), word)) {
+            return true;
+          }
+        }
+      }
+      return false;
+    }
+
+    boolean hasStar() {
+      for (int i = 0; i < all.size(); i++) {
+        List row = (List) all.get(i);
+        for (int k = 0; k < row.size(); k++) {
+          if (row.get(k) instanceof Star) {
             return true;
           }
         }

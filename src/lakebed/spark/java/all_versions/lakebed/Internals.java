@@ -12,6 +12,8 @@ import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.plans.logical.View$;
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
+import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
@@ -61,8 +63,24 @@ public class Internals {
     return -1;
   }
 
-  /** A copy with another element. Newer versions of Spark have more of them. */
+  /** A copy with another element, at its place in the statement. */
   static Object with(Product node, String name, Object value) {
+    if (!(node instanceof TreeNode)) {
+      return copied(node, name, value);
+    }
+    Origin before = CurrentOrigin.get();
+    CurrentOrigin.set(((TreeNode) node).origin());
+    try {
+      Object made = copied(node, name, value);
+      ((TreeNode) made).copyTagsFrom((TreeNode) node);
+      return made;
+    } finally {
+      CurrentOrigin.set(before);
+    }
+  }
+
+  /** Newer versions of Spark have more elements. */
+  private static Object copied(Product node, String name, Object value) {
     int place = place(node, name);
     if (place < 0) {
       throw missing("element " + name + " in " + node.getClass().getName());
@@ -73,11 +91,7 @@ public class Internals {
       all[i] = i == place ? value : node.productElement(i);
     }
     try {
-      Object made = constructor.newInstance(all);
-      if (made instanceof TreeNode) {
-        ((TreeNode) made).copyTagsFrom((TreeNode) node);
-      }
-      return made;
+      return constructor.newInstance(all);
     } catch (Exception error) {
       throw new IllegalStateException(error);
     }
