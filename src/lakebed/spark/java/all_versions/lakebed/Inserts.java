@@ -135,7 +135,14 @@ final class Inserts {
       return shown(Defaults.withoutMarks(insert));
     }
     InsertIntoStatement plain = new Defaults(session, insert, table).filled();
-    return new Inserts(session, plain, table).resolved();
+    Inserts all = new Inserts(session, plain, table);
+    if (plain != insert) {
+      // SQL alone has the word, and stores nulls in partition columns without a value.
+      all.facts.put(PREFIX + "sql", "true");
+      LogicalPlan changed = all.withFacts(plain);
+      all = new Inserts(session, (InsertIntoStatement) changed, table);
+    }
+    return all.resolved();
   }
 
   private LogicalPlan resolved() {

@@ -180,8 +180,10 @@ public class ResolveCommands extends Rule {
     request.put("mode", mode);
     request.put("by_name", Boolean.valueOf(isByName));
     request.put("evolves", Internals.get(plan, "withSchemaEvolution", Boolean.FALSE));
-    request.put("is_sql", Boolean.valueOf(plan.origin().sqlText().isDefined()));
-    request.put("clauses", Inserts.clauses(relation));
+    Map clauses = Inserts.clauses(relation);
+    request.put("clauses", clauses);
+    request.put("is_sql", Boolean.valueOf(
+        plan.origin().sqlText().isDefined() || clauses.containsKey("sql")));
     List given = new ArrayList();
     given.add(Dataset$.MODULE$.ofRows(session, query));
     given.add(replaced == null ? null : new Names(relation, null, null, null).column(replaced));
