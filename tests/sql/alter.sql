@@ -64,7 +64,7 @@ ALTER TABLE t ADD COLUMN plaec.x INT;
 -- error: UNRESOLVED_COLUMN
 
 ALTER TABLE t ADD COLUMN b STRUCT<x: INT;
--- error: SQL this type has no end
+-- error: PARSE_SYNTAX_ERROR
 
 ALTER TABLE t ALTER COLUMN name COMMENT 'the name; it''s quoted';
 
@@ -113,7 +113,7 @@ ALTER TABLE t ALTER COLUMN id TYPE INT;
 -- error: NOT_SUPPORTED_CHANGE_COLUMN
 
 ALTER TABLE t ALTER COLUMN id RENAMED;
--- error: SQL expected what is to change of id
+-- error: PARSE_SYNTAX_ERROR 'RENAMED'
 
 ALTER TABLE t DROP COLUMN flags;
 -- error: SCHEMA
@@ -173,7 +173,7 @@ ALTER TABLE t CLUSTER BY (idd);
 ALTER TABLE t CLUSTER BY NONE;
 
 ALTER TABLE t CLUSTER BY AUTO;
--- error: SQL name the columns
+-- error: PARSE_SYNTAX_ERROR 'AUTO'
 
 ALTER TABLE t SET TBLPROPERTIES ('delta.feature.deletionVectors' = 'supported');
 

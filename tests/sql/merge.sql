@@ -79,7 +79,7 @@ WHEN MATCHED THEN UPDATE SET name = s.name;
 -- error: MULTIPLE_MATCHES
 
 MERGE INTO target t USING changes s ON t.id = s.id;
--- error: SQL expected WHEN [NOT] MATCHED
+-- error: MERGE_WITHOUT_WHEN
 
 MERGE INTO target t USING changes s ON t.id = s.idd WHEN MATCHED THEN DELETE;
 -- error: UNRESOLVED_COLUMN
@@ -90,14 +90,14 @@ MERGE INTO target t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET 
 MERGE INTO target t USING changes s ON t.id = s.id
 WHEN MATCHED THEN DELETE
 WHEN MATCHED THEN UPDATE SET name = 'x';
--- error: SQL only the last one may omit the condition
+-- error: NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION
 
 MERGE INTO target t USING changes s ON t.id = s.id
 WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id);
--- error: SQL there are 2 columns, but 1 values
+-- error: MERGE_INSERT_VALUE_COUNT_MISMATCH
 
 MERGE INTO target t USING changes s ON t.id = s.id WHEN NOT MATCHED THEN DELETE;
--- error: SQL expected INSERT
+-- error: PARSE_SYNTAX_ERROR 'DELETE'
 
 MERGE INTO target t USING no_such_table s ON t.id = s.id WHEN MATCHED THEN DELETE;
 -- error: TABLE_OR_VIEW_NOT_FOUND

@@ -116,7 +116,7 @@ CREATE TABLE keyed (a INT, PRIMARY KEY (a)) USING delta;
 -- error: UNSUPPORTED_FEATURE CHECK constraints alone
 
 CREATE TABLE broken (a INT USING delta;
--- error: SQL
+-- error: PARSE_SYNTAX_ERROR
 
 CREATE TABLE failing USING delta AS SELECT CAST(raise_error('broken') AS INT) AS a;
 -- error: USER_RAISED_EXCEPTION

@@ -60,7 +60,7 @@ UPDATE items SET price = 1, price = 2;
 -- error: INVALID_ARGUMENT assigned twice
 
 UPDATE items SET price 1;
--- error: SQL expected '=' after price
+-- error: PARSE_SYNTAX_ERROR '1'
 
 DELETE FROM items WHERE nam = 'x';
 -- error: UNRESOLVED_COLUMN
@@ -69,7 +69,7 @@ DELETE FROM items WHERE;
 -- error: SQL the condition behind WHERE is missing
 
 DELETE items WHERE id = 1;
--- error: SQL expected FROM
+-- error: PARSE_SYNTAX_ERROR 'items'
 
 INSERT INTO items VALUES (1, 'x');
 -- error: SCHEMA_MISMATCH values are needed for 3

@@ -103,7 +103,7 @@ SELECT id, day, _change_type FROM table_changes('p', 2);
 -- | 5 | big | insert
 
 INSERT INTO a REPLACE ON a.id = s.nothing (SELECT 1 AS id, 'x' AS name) s;
--- error: SQL there is no column s.nothing
+-- error: UNRESOLVED_COLUMN `s`.`nothing`
 
 INSERT INTO a AS t VALUES (1, 'x');
 -- error: SQL an alias of the table goes with REPLACE ON

@@ -354,6 +354,17 @@ def test_a_script_creates_by_path_and_inserts_defaults(shop: SparkSession, tmp_p
     assert lakebed.open(tmp_path / "copy").to_arrow().to_pylist() == [{"a": 1, "i": 1}]
 
 
+def test_a_script_replaces_and_merges_rows(shop: SparkSession) -> None:
+    shop.sql(
+        """BEGIN
+          INSERT INTO orders AS o REPLACE ON o.id = s.k (SELECT 2 AS k, 'new') AS s;
+          MERGE INTO orders o USING (VALUES (1, 'one')) AS s(id, p) ON o.id = s.id
+            WHEN MATCHED THEN UPDATE SET p = s.p;
+        END"""
+    )
+    assert stored(shop) == [(1, "one"), (2, "new")]
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -361,6 +372,7 @@ def test_a_script_creates_by_path_and_inserts_defaults(shop: SparkSession, tmp_p
         "BEGIN OPTIMIZE orders; SELECT *; END",
         "BEGIN SELECT CASE WHEN true THEN OPTIMIZE orders END; END",
         "BEGIN OPTIMIZE orders",
+        "BEGIN DELETE FROM orders; MERGE INTO orders USING range(3) r ON orders.id = r.id; END",
     ],
 )
 def test_a_script_with_an_error_runs_nothing(shop: SparkSession, script: str) -> None:

@@ -8,7 +8,7 @@ to the table, or refuses it. COPY INTO always goes by name: files have their fie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -80,19 +80,6 @@ def assigned_by_position(
     named = [*names, *extra]
     columns = _assigned(numbered, given, wanted, named, is_named=is_named, widens=widens)
     return numbered.select(*columns)
-
-
-def with_values(frame: DataFrame, values: Mapping[str, Column], schema: StructType) -> DataFrame:
-    """The rows with the same values for some columns in each, such as those of PARTITION."""
-    if not values:
-        return frame
-    cast = insert_cast(frame.sparkSession)
-    types = incoming_schema(frame.select(*[value.alias(name) for name, value in values.items()]))
-    converted = {
-        name: cast(value, types.field(name).data_type, schema.field(name).data_type, (name,))
-        for name, value in values.items()
-    }
-    return frame.withColumns(converted)
 
 
 def with_absent_partitions(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +13,6 @@ from lakebed.spark.functions import functions_of
 from lakebed.sql.markers import Values
 from lakebed.sql.statement import Slice
 
-Arguments = Mapping[str, Any] | Sequence[Any]
-
 
 @dataclass(frozen=True)
 class SqlContext:
@@ -23,7 +20,6 @@ class SqlContext:
 
     session: SparkSession
     sql: str
-    args: Arguments = field(default_factory=dict)
     values: Values | None = None
 
     def column(self, text: str, *parts: Slice) -> Column:

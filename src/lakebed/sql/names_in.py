@@ -84,11 +84,6 @@ def renamed(text: Slice, names: Sequence[Qualifier], name: str | None) -> str:
     return out + text.text[start:]
 
 
-def has_subquery(text: Slice) -> bool:
-    words = ("SELECT", "VALUES", "TABLE", "WITH", "FROM")
-    return any(token.is_word(*words) for token in tokenize(text.text))
-
-
 def _after_name(tokens: list[Token], place: int, names: Sequence[Qualifier]) -> int | None:
     """The dot that ends a name of the table that begins here."""
     if tokens[place].kind not in _NAMES or (place and tokens[place - 1].is_symbol(".")):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from lakebed.sql.grammar.clone import CloneTable
 from lakebed.sql.grammar.copy_into import CopyStatement
-from lakebed.sql.grammar.create import CloneTable
 from lakebed.sql.grammar.describe import DescribeDetail, DescribeHistory
-from lakebed.sql.grammar.merge import MergeStatement
 from lakebed.sql.grammar.services import (
     FsckStatement,
     OptimizeStatement,
@@ -57,10 +56,6 @@ _SCHEMAS: dict[type[Statement], str] = {
     FsckStatement: (
         "dataFilePath STRING, dataFileMissing BOOLEAN, deletionVectorPath STRING, "
         "deletionVectorFileMissing BOOLEAN"
-    ),
-    MergeStatement: (
-        "num_affected_rows BIGINT, num_updated_rows BIGINT, num_deleted_rows BIGINT, "
-        "num_inserted_rows BIGINT"
     ),
     CopyStatement: (
         "num_affected_rows BIGINT, num_inserted_rows BIGINT, num_skipped_corrupt_files BIGINT"

@@ -18,6 +18,7 @@ from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.create import field_of, type_of
+from lakebed.sessions.native.names import set_location
 from lakebed.sessions.native.question import Question
 from lakebed.spark.catalog_entry import NewEntry
 from lakebed.spark.location import open_location
@@ -25,7 +26,6 @@ from lakebed.spark.mirrored_catalog import catalog_url
 from lakebed.spark.session_catalog import replace_entry, resolve
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.schema import schema_to_json
-from lakebed.sql.run.drop import set_location
 from lakebed.tables.delta_table import DeltaTable
 
 Change = Mapping[str, Any]

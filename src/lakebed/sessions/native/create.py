@@ -202,7 +202,13 @@ class _NewTable:
         save_at(frame, request, self.place)
 
     def _checks(self, schema: StructType) -> dict[str, str]:
-        checks: Mapping[str, str] = self.asked.request["checks"]
+        # Those of Spark 4.0, which has no constraints, are properties.
+        checks: dict[str, str] = {
+            key[len(CONSTRAINT_PREFIX) :]: text
+            for key, text in self.properties.items()
+            if key.startswith(CONSTRAINT_PREFIX)
+        }
+        checks |= self.asked.request["checks"]
         frame = self.asked.session.createDataFrame([], SparkStruct.fromJson(schema.to_json()))
         for name, text in checks.items():
             try:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lakebed.commands.dropped_tables import drop_table
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, SchemaMismatchError
+from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
+from lakebed.spark.catalog_entry import NewEntry, TableEntry
+from lakebed.spark.location import open_location
 from lakebed.spark.mirrored_catalog import MirroredCatalog
-from lakebed.spark.session_catalog import catalog_of, find, rename_entry
+from lakebed.spark.session_catalog import catalog_of, find, move_entry, rename_entry
+from lakebed.spec.column_mapping import strip
+from lakebed.spec.schema import schema_to_json
 
 
 def drop(asked: Question) -> bool:
@@ -68,6 +73,31 @@ def _spare_external_tables(session: SparkSession, database: str) -> None:
                 "DROP SCHEMA deletes",
                 hint=f"DROP TABLE {entry.name} and move its folder {entry.location} first",
             )
+
+
+def set_location(session: SparkSession, entry: TableEntry, location: str) -> None:
+    """The name leads to another table, which has the same columns."""
+    if entry.is_path or entry.is_managed:
+        what = "is a path" if entry.is_path else "is a managed table, whose files are its own"
+        raise InvalidArgumentError(
+            f"{entry.name} {what}: its location cannot change",
+            hint="CREATE TABLE ... LOCATION gives a name to a table that is there",
+        )
+    store, root = open_location(session, location, {})
+    new = TableLog(store).snapshot()
+    store, _ = open_location(session, entry.location or "", {})
+    if strip(new.schema) != strip(TableLog(store).snapshot().schema):
+        raise SchemaMismatchError(
+            f"the table at {location} has other columns than {entry.name}",
+            hint="drop the name, and create it again with this location",
+        )
+    schema = schema_to_json(strip(new.schema))
+    partitions = new.metadata.partition_columns
+    database, name = entry.parts
+    move_entry(
+        session,
+        NewEntry(database, name, root, False, schema, partitions, entry.comment, entry.owner),
+    )
 
 
 def _plain(location: str) -> str:

@@ -6,21 +6,16 @@ import orjson
 from pyspark.sql import DataFrame
 
 from lakebed.sessions.native.question import Question
-from lakebed.sessions.native.reads import opened
-from lakebed.spark.functions import functions_of
-from lakebed.spark.projection import quote
-from lakebed.spark.session_catalog import find, resolve
+from lakebed.spark.session_catalog import find
 from lakebed.sql.context import SqlContext
 from lakebed.sql.execute import execute
 from lakebed.sql.grammar.copy_into import CopyStatement
-from lakebed.sql.grammar.create import CloneTable, CreateTable
 from lakebed.sql.markers import Values, find_markers
 from lakebed.sql.parse import parse_own
+from lakebed.sql.rest import RestStatement, pieces
 from lakebed.sql.results import result_schema
-from lakebed.sql.run.drop import create_text
 from lakebed.sql.scripts import own_statements
 from lakebed.sql.statement import Statement
-from lakebed.tables.delta_table import DeltaTable
 
 
 def parse(asked: Question) -> str:
@@ -29,6 +24,8 @@ def parse(asked: Question) -> str:
     statement = parse_own(text)
     if statement is None or not _is_ours(asked, statement):
         return orjson.dumps({"known": False}).decode()
+    if isinstance(statement, RestStatement):
+        return orjson.dumps({"known": True, **pieces(text, statement)}).decode()
     # COPY INTO ... VALIDATE gives rows as they would be loaded.
     previews = isinstance(statement, CopyStatement) and statement.validate is not None
     schema = None if previews else result_schema(statement)
@@ -51,7 +48,7 @@ def columns(asked: Question) -> str:
 
 def _is_ours(asked: Question, statement: Statement) -> bool:
     """Spark knows some of these statements for tables of other formats."""
-    if statement.is_ours or isinstance(statement, CloneTable | CreateTable):
+    if statement.is_ours:
         return True
     entry = find(asked.session, statement.table.parts)
     return entry is not None and entry.is_delta
@@ -63,27 +60,3 @@ def run(asked: Question) -> DataFrame | None:
     statement = parse_own(text, values.plain)
     assert statement is not None
     return execute(SqlContext(asked.session, text, values=values), statement)
-
-
-def show_create(asked: Question) -> DataFrame:
-    """A statement that makes the same table again, with all that Spark does not know of."""
-    entry = resolve(asked.session, tuple(asked.request["parts"]))
-    text = create_text(entry, opened(asked))
-    return asked.session.createDataFrame([(text,)], "createtab_stmt STRING")
-
-
-def show_columns(asked: Question) -> DataFrame:
-    rows = [(name,) for name in opened(asked).schema.names]
-    return asked.session.createDataFrame(rows, "col_name STRING")
-
-
-def show_partitions(asked: Question) -> DataFrame:
-    """A column for each partition column, a row for each partition."""
-    frame = DeltaTable.forPath(asked.session, asked.path).toDF()
-    f = functions_of(frame)
-    names = [f.col(quote(name)) for name in asked.request["columns"]]
-    chosen = frame.select(*names).distinct()
-    for name, value in asked.request["values"].items():
-        column = f.col(quote(name))
-        chosen = chosen.where(column.eqNullSafe(f.lit(value).cast(frame.schema[name].dataType)))
-    return chosen.orderBy(*names)

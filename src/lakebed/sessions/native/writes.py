@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
 from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.frame_write import FrameWrite, write_frame
-from lakebed.errors import InvalidArgumentError, SchemaMismatchError
+from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.native.question import Question, column
 from lakebed.sessions.native.reads import opened
+from lakebed.sessions.native.replaced import check_count, has_partition, replaces_partitions
 from lakebed.sessions.save import save
 from lakebed.sessions.settings import AUTO_MERGE, SessionSettings
 from lakebed.sessions.write_request import WriteRequest
@@ -22,7 +24,6 @@ from lakebed.spark.assigning import (
 from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.internals.columns import column_sql, is_always_true
 from lakebed.spark.location import open_location
-from lakebed.spec.schema import StructType
 
 _PARTITION_COLUMNS = "__partition_columns"
 _CLUSTERING_COLUMNS = "__clustering_columns"
@@ -62,6 +63,8 @@ def insert_many(asked: Question) -> None:
     ready = []
     for request, given in zip(asked.request["inserts"], asked.given, strict=True):
         each = Question(asked.session, request, given)
+        if has_partition(each, _clauses(each)):
+            continue
         # The version of its own table is decided by its transaction.
         url = opened(each).store.url
         ready.append((each, _Write.of(each), url))
@@ -73,15 +76,23 @@ def insert_many(asked: Question) -> None:
 
 def insert(asked: Question) -> None:
     """INSERT, `insertInto`, `writeTo` and appends of `saveAsTable`."""
-    _Write.of(asked).run(asked)
+    if not has_partition(asked, _clauses(asked)):
+        _Write.of(asked).run(asked)
+
+
+def _clauses(asked: Question) -> Mapping[str, str]:
+    """What the statement says beyond Spark's plan of it."""
+    return asked.request.get("clauses") or {}
 
 
 def _prepared(asked: Question) -> tuple[DataFrame, WriteRequest, Column | None]:
     rows, condition = asked.given[0], column(asked.given[1])
     mode = str(asked.request["mode"])
-    options = asked.options
+    options, clauses = asked.options, _clauses(asked)
     _check_path(asked)
-    if asked.request["evolves"]:
+    if replaces_partitions(asked, clauses):
+        mode, condition = "dynamic", None
+    if asked.request["evolves"] or "evolves" in clauses:
         options["mergeSchema"] = "true"
     request = write_request(options, "append" if mode == "append" else "overwrite")
     if mode != "append" and request.get("partitionOverwriteMode") is None:
@@ -134,23 +145,11 @@ def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> Data
     if asked.request["by_name"]:
         frame = assigned_by_name(frame, snapshot.schema, widens=widens)
     else:
-        _check_count(frame, snapshot.schema, may_grow=merges)
+        check_count(frame, snapshot.schema.names, may_grow=merges)
         frame = assigned_by_position(frame, snapshot.schema.fields, widens=widens)
     if asked.request["is_sql"]:
         return with_absent_partitions(frame, snapshot.schema, snapshot.partition_columns)
     return frame
-
-
-def _check_count(frame: DataFrame, schema: StructType, *, may_grow: bool) -> None:
-    count, wanted = len(frame.columns), len(schema.fields)
-    if count == wanted or (count > wanted and may_grow):
-        return
-    raise SchemaMismatchError(
-        f"the rows have {count} columns, but values are needed for {wanted}: "
-        f"{', '.join(schema.names)}",
-        hint="list the columns that the rows have, as in INSERT INTO t (a, b) ...; others get "
-        "their default",
-    )
 
 
 def _replace(asked: Question, frame: DataFrame, request: WriteRequest, condition: Column) -> None:

@@ -1,61 +1,33 @@
-"""WITH before statements that change tables."""
+"""WITH before INSERT and MERGE."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.insert import parse_insert
 from lakebed.sql.grammar.merge import parse_merge
-from lakebed.sql.grammar.multi_insert import parse_from
-from lakebed.sql.grammar.row_changes import parse_delete, parse_update
-from lakebed.sql.statement import Slice, Statement
+from lakebed.sql.statement import Statement
 
-_MAYBE = re.compile(
-    r"\)\s*(?:INSERT|MERGE|DELETE|UPDATE|FROM\b.*\bINSERT)\b", re.IGNORECASE | re.DOTALL
-)
+_MAYBE = re.compile(r"\)\s*(?:INSERT|MERGE)\b", re.IGNORECASE)
 
 
 def parse_with(cursor: Cursor) -> Statement | None:
     """None for queries. Whatever is odd about the WITH itself is for Spark to tell."""
-    if _MAYBE.search(cursor.sql) is None:
+    if _MAYBE.search(cursor.sql) is None or not _pass_ctes(cursor):
         return None
-    start = cursor.position
-    if not _pass_ctes(cursor):
-        return None
-    found = Slice(cursor.sql[start : cursor.position].strip(), start)
-    for word, parse in _STATEMENTS.items():
-        if cursor.at(word):
-            return parse(cursor, found)
-    return None
+    if cursor.at("INSERT"):
+        return parse_insert(cursor)
+    return parse_merge(cursor) if cursor.at("MERGE") else None
 
 
-_STATEMENTS: Mapping[str, Callable[[Cursor, Slice | None], Statement | None]] = {
-    "INSERT": parse_insert,
-    "MERGE": parse_merge,
-    "DELETE": parse_delete,
-    "UPDATE": parse_update,
-    "FROM": parse_from,
-}
-
-
-def cte_names(ctes: Slice) -> list[str]:
-    """The names that a WITH gives to queries, in small letters."""
-    found: list[str] = []
-    _pass_ctes(Cursor(ctes.text), found)
-    return found
-
-
-def _pass_ctes(cursor: Cursor, names: list[str] | None = None) -> bool:
+def _pass_ctes(cursor: Cursor) -> bool:
     cursor.expect("WITH")
     cursor.accept("RECURSIVE")
     while True:
         if not cursor.at_name:
             return False
-        name = cursor.next().text
-        if names is not None:
-            names.append(name.lower())
+        cursor.next()
         cursor.until("AS")
         if not cursor.accept("AS") or not cursor.at_symbol("("):
             return False

@@ -1,118 +1,134 @@
-"""INSERT, in all its forms."""
+"""INSERT with clauses that not every Spark parses: REPLACE ON and USING, WITH SCHEMA EVOLUTION.
+
+They are taken out of the statement, of which Spark parses the rest.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from lakebed.expressions.tokens import Kind, Token
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.column_names import ColumnRef, column, columns
-from lakebed.sql.statement import Slice, Statement
+from lakebed.sql.grammar.column_names import columns
+from lakebed.sql.rest import RestStatement
+from lakebed.sql.statement import Slice
 
 QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM", "MAP", "REDUCE")
 
 
-@dataclass(frozen=True)
-class PartitionPart:
-    """`column = value`, or only the column: its values come with the rows."""
-
-    column: ColumnRef
-    value: Slice | None
+def parse_insert(cursor: Cursor) -> RestStatement | None:
+    """None for an INSERT into a directory."""
+    return _Insert(cursor).parsed()
 
 
-@dataclass(frozen=True, kw_only=True)
-class InsertStatement(Statement):
-    """`replace_using` are columns: rows with the same values in them are replaced.
+class _Insert:
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._without: list[Slice] = []
+        self._facts: dict[str, Any] = {}
+        self._parts: dict[str, tuple[str, Slice]] = {}
+        self._columns: list[str] = []
 
-    `replace_on` is a condition on a row of the table and one of the query, which it may call by
-    `alias` and `source_alias`: rows that meet one for which it is true are replaced.
-    """
+    def parsed(self) -> RestStatement | None:
+        cursor = self._cursor
+        cursor.expect("INSERT")
+        start = cursor.position
+        if cursor.accept("WITH", "SCHEMA", "EVOLUTION"):
+            self._leave_out(start)
+            self._facts["evolves"] = True
+        overwrites = cursor.accept("OVERWRITE")
+        if not overwrites:
+            cursor.expect("INTO")
+        if cursor.accept("LOCAL", "DIRECTORY") or (
+            cursor.at("DIRECTORY") and not cursor.peek().is_symbol(".")
+        ):
+            return None
+        cursor.accept("TABLE")
+        table = cursor.table()
+        start = cursor.position
+        name = _alias(cursor)
+        self._leave_out(start)
+        if cursor.accept("PARTITION"):
+            cursor.enclosed()
+            cursor.accept("IF", "NOT", "EXISTS")
+        names = self._names()
+        if not overwrites:
+            self._replaced(names)
+        self._names()
+        if not (cursor.at_any(*QUERY) or cursor.at_symbol("(")):
+            raise cursor.error(f"expected the rows to insert, found {cursor.token}", hint=_HINT)
+        if "condition" in self._parts:
+            self._facts["alias"] = name
+            self._pass_query()
+        elif name is not None:
+            raise cursor.error(
+                "an alias of the table goes with REPLACE ON alone", hint="leave it out"
+            )
+        return RestStatement(
+            table,
+            kind="insert",
+            without=tuple(self._without),
+            facts=self._facts,
+            parts=self._parts,
+        )
 
-    query: Slice
-    overwrites: bool = False
-    partition: tuple[PartitionPart, ...] = ()
-    if_not_exists: bool = False
-    columns: tuple[ColumnRef, ...] | None = None
-    by_name: bool = False
-    replace_where: Slice | None = None
-    replace_using: tuple[ColumnRef, ...] = ()
-    replace_on: Slice | None = None
-    alias: str | None = None
-    source_alias: str | None = None
-    evolves: bool = False
-    ctes: Slice | None = None
+    def _leave_out(self, start: int) -> None:
+        self._without.append(Slice(self._cursor.sql[start : self._cursor.position], start))
 
-
-def parse_insert(
-    cursor: Cursor, ctes: Slice | None = None, *, stop: str | None = None
-) -> InsertStatement | None:
-    """With a `stop` the query ends where this word stands, and other statements may follow."""
-    cursor.expect("INSERT")
-    evolves = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
-    overwrites = cursor.accept("OVERWRITE")
-    if not overwrites:
-        cursor.expect("INTO")
-    if cursor.accept("LOCAL", "DIRECTORY") or (
-        cursor.at("DIRECTORY") and not cursor.peek().is_symbol(".")
-    ):
+    def _names(self) -> Slice | None:
+        """BY NAME, which may also be behind what is replaced; where columns are, if there are."""
+        cursor, start = self._cursor, self._cursor.position
+        if cursor.accept("BY", "NAME"):
+            self._leave_out(start)
+            self._facts["by_name"] = True
+        elif cursor.at_symbol("(") and not _at_query(cursor):
+            self._columns = [each.parts[-1] for each in columns(cursor)]
+            return Slice(cursor.sql[start : cursor.position], start)
         return None
-    cursor.accept("TABLE")
-    table = cursor.table()
-    name = _alias(cursor)
-    parts = partition(cursor)
-    if_not_exists = bool(parts) and cursor.accept("IF", "NOT", "EXISTS")
-    by_name = cursor.accept("BY", "NAME")
-    names = None if by_name or not _at_columns(cursor) else columns(cursor)
-    replaced = _Replaced() if overwrites else _replaced(cursor)
-    by_name = by_name or (names is None and cursor.accept("BY", "NAME"))
-    if not (cursor.at_any(*QUERY) or cursor.at_symbol("(")):
-        raise cursor.error(f"expected the rows to insert, found {cursor.token}", hint=_HINT)
-    if name is not None and replaced.on is None:
-        raise cursor.error("an alias of the table goes with REPLACE ON alone", hint="leave it out")
-    query, source_alias = _query(cursor, stop, aliased=replaced.on is not None)
-    return InsertStatement(
-        table,
-        query=query,
-        overwrites=overwrites,
-        partition=parts,
-        if_not_exists=if_not_exists,
-        columns=names,
-        by_name=by_name,
-        replace_where=replaced.where,
-        replace_using=replaced.using,
-        replace_on=replaced.on,
-        alias=name,
-        source_alias=source_alias,
-        evolves=evolves,
-        ctes=ctes,
-    )
+
+    def _replaced(self, names: Slice | None) -> None:
+        """REPLACE WHERE every Spark parses, but before 4.2 without columns."""
+        cursor, start = self._cursor, self._cursor.position
+        if not cursor.accept("REPLACE"):
+            return
+        if cursor.accept("WHERE"):
+            cursor.expression(*QUERY, ("BY", "NAME"))
+            if names is not None:
+                self._without.append(names)
+                self._facts["columns"] = self._columns
+            return
+        if cursor.accept("USING"):
+            self._facts["using"] = [".".join(each.parts) for each in columns(cursor)]
+        elif cursor.accept("ON"):
+            self._parts["condition"] = ("SELECT", _condition(cursor))
+        else:
+            raise cursor.error(f"expected WHERE, USING or ON, found {cursor.token}")
+        self._leave_out(start)
+
+    def _pass_query(self) -> None:
+        """The name of a query in parentheses, `(SELECT ...) AS s(a, b)`, is no part of it."""
+        cursor = self._cursor
+        if not cursor.at_symbol("("):
+            return
+        cursor.enclosed()
+        start = cursor.position
+        cursor.accept("AS")
+        if not cursor.at_name:
+            return
+        name, names = cursor.identifier("an alias"), None
+        if cursor.at_symbol("("):
+            names = [each.parts[-1] for each in columns(cursor)]
+        if cursor.is_at_end:
+            self._leave_out(start)
+            self._facts |= {"source_alias": name, "source_columns": names}
 
 
 _HINT = "rows are VALUES (...), a SELECT, or TABLE and a name"
 
 
-def _at_columns(cursor: Cursor) -> bool:
-    if not cursor.at_symbol("("):
-        return False
+def _at_query(cursor: Cursor) -> bool:
     inside = cursor.peek()
-    return not (inside.is_word(*QUERY) or inside.is_symbol("(", ")"))
-
-
-def partition(cursor: Cursor) -> tuple[PartitionPart, ...]:
-    if not cursor.accept("PARTITION"):
-        return ()
-    cursor.expect_symbol("(")
-    found = [_part(cursor)]
-    while cursor.accept_symbol(","):
-        found.append(_part(cursor))
-    cursor.expect_symbol(")")
-    return tuple(found)
-
-
-def _part(cursor: Cursor) -> PartitionPart:
-    name = column(cursor)
-    value = cursor.expression(",") if cursor.accept_symbol("=") else None
-    return PartitionPart(name, value)
+    return inside.is_word(*QUERY) or inside.is_symbol("(", ")")
 
 
 def _alias(cursor: Cursor) -> str | None:
@@ -121,25 +137,6 @@ def _alias(cursor: Cursor) -> str | None:
         return cursor.identifier("an alias")
     is_alias = cursor.at_name and cursor.peek().is_word("REPLACE", "BY")
     return cursor.identifier() if is_alias and not cursor.at_any("BY", "REPLACE") else None
-
-
-@dataclass(frozen=True)
-class _Replaced:
-    where: Slice | None = None
-    using: tuple[ColumnRef, ...] = ()
-    on: Slice | None = None
-
-
-def _replaced(cursor: Cursor) -> _Replaced:
-    if not cursor.accept("REPLACE"):
-        return _Replaced()
-    if cursor.accept("USING"):
-        return _Replaced(using=columns(cursor))
-    if cursor.accept("ON"):
-        return _Replaced(on=_condition(cursor))
-    if not cursor.accept("WHERE"):
-        raise cursor.error(f"expected WHERE, USING or ON, found {cursor.token}")
-    return _Replaced(where=cursor.expression(*QUERY))
 
 
 def _condition(cursor: Cursor) -> Slice:
@@ -172,23 +169,3 @@ def _ends_value(token: Token) -> bool:
     if token.kind is Kind.SYMBOL:
         return token.is_symbol(")", "]")
     return not token.is_word(*_GOES_ON)
-
-
-def _query(cursor: Cursor, stop: str | None, *, aliased: bool) -> tuple[Slice, str | None]:
-    if stop is not None:
-        return cursor.expression(stop), None
-    if not aliased or not cursor.at_symbol("("):
-        return cursor.rest(), None
-    mark, start = cursor.mark(), cursor.position
-    cursor.enclosed()
-    query = Slice(cursor.sql[start : cursor.passed(cursor.mark() - 1)[0].end], start)
-    cursor.accept("AS")
-    name = cursor.identifier("an alias") if cursor.at_name else None
-    if name is not None and cursor.at_symbol("("):
-        names = cursor.enclosed()
-        query = Slice(f"SELECT * FROM {query} AS s({names})", start)
-    if not cursor.is_at_end:
-        # There is more to the query, such as UNION.
-        cursor.reset(mark)
-        return cursor.rest(), None
-    return query, name

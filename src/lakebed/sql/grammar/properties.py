@@ -24,15 +24,6 @@ def properties(cursor: Cursor) -> dict[str, str]:
     return found
 
 
-def property_keys(cursor: Cursor) -> tuple[str, ...]:
-    cursor.expect_symbol("(")
-    found = [property_key(cursor)]
-    while cursor.accept_symbol(","):
-        found.append(property_key(cursor))
-    cursor.expect_symbol(")")
-    return tuple(found)
-
-
 def property_key(cursor: Cursor) -> str:
     if cursor.token.kind is Kind.STRING:
         return cursor.string()

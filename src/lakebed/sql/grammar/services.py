@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, MSCK, FSCK REPAIR and CONVERT TO DELTA."""
+"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, MSCK, FSCK REPAIR, CONVERT TO DELTA and UNDROP."""
 
 from __future__ import annotations
 
@@ -55,6 +55,11 @@ class ConvertStatement(Statement):
 
     statistics: bool = True
     partitions: Slice | None = None
+
+
+@dataclass(frozen=True)
+class UndropTable(Statement):
+    pass
 
 
 def parse_optimize(cursor: Cursor) -> Statement:
@@ -209,3 +214,11 @@ def parse_convert(cursor: Cursor) -> Statement:
                 f"unexpected {cursor.token}", hint="CONVERT takes NO STATISTICS and PARTITIONED BY"
             )
     return ConvertStatement(table, True, statistics=statistics, partitions=partitions)
+
+
+def parse_undrop(cursor: Cursor) -> Statement:
+    cursor.expect("UNDROP")
+    cursor.accept("TABLE")
+    table = cursor.table()
+    cursor.expect_end()
+    return UndropTable(table, is_ours=True)

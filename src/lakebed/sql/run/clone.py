@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.clone import CloneOptions, clone_table
 from lakebed.commands.named_modes import OR_REPLACE, REPLACE, is_there
-from lakebed.commands.named_tables import create_named
+from lakebed.commands.named_tables import create_named, place_for
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
@@ -17,8 +17,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import resolve
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.create import CloneTable, TableText
-from lakebed.sql.run.create import new_table_place
+from lakebed.sql.grammar.clone import CloneTable
 from lakebed.sql.statement import AsOf
 
 _METRICS = (
@@ -27,12 +26,9 @@ _METRICS = (
 )
 
 
-def run_clone(context: SqlContext, statement: CloneTable) -> DataFrame | None:
+def run_clone(context: SqlContext, statement: CloneTable) -> DataFrame:
     """One row with what was done, under the names of delta-spark."""
-    text = statement.text
-    place = new_table_place(context, statement.table, TableText("delta", location=text.location))
-    if place is None:
-        return None
+    place = place_for(context.session, statement.table.parts, statement.location)
     entry = resolve(context.session, statement.source.parts)
     if is_there(place, statement.mode):
         return _frame(context, {})
@@ -43,7 +39,7 @@ def run_clone(context: SqlContext, statement: CloneTable) -> DataFrame | None:
     options = CloneOptions(
         shallow=statement.is_shallow,
         replace=statement.mode in (REPLACE, OR_REPLACE),
-        properties=text.properties,
+        properties=statement.properties,
         root=f"{scheme}://{rest}",
         user_metadata=context.session.conf.get(USER_METADATA, None),
     )

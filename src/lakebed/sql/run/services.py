@@ -1,10 +1,11 @@
-"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, FSCK REPAIR and CONVERT TO DELTA."""
+"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, FSCK REPAIR, CONVERT TO DELTA and UNDROP."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
 from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
+from lakebed.commands.dropped_tables import undrop_table
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
@@ -20,6 +21,7 @@ from lakebed.sql.grammar.services import (
     OptimizeStatement,
     ReorgStatement,
     RestoreStatement,
+    UndropTable,
     VacuumStatement,
 )
 from lakebed.sql.names_in import column_path, renamed
@@ -112,6 +114,11 @@ def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame |
         user_metadata=settings.get(USER_METADATA),
     )
     convert_folder(TableLog(store), options)
+    return context.empty()
+
+
+def run_undrop(context: SqlContext, statement: UndropTable) -> DataFrame:
+    undrop_table(context.session, statement.table.parts)
     return context.empty()
 
 

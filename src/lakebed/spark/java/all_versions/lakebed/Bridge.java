@@ -38,10 +38,7 @@ public final class Bridge {
   public static Object ask(String what, Map request, SparkSession session, Object given) {
     PythonSide side = side(session);
     try {
-      String json = JSON.writeValueAsString(request);
-      return side.answer(what, json, session, session.sessionUUID(), given);
-    } catch (JsonProcessingException error) {
-      throw new IllegalStateException(error);
+      return side.answer(what, json(request), session, session.sessionUUID(), given);
     } catch (UndeclaredThrowableException error) {
       // An exception of Spark that Java would have had to declare.
       Internals.raise(error.getCause());
@@ -128,6 +125,14 @@ public final class Bridge {
     try {
       return (Map) JSON.readValue((String) ask(what, request, session, null), Map.class);
     } catch (IOException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  static String json(Object value) {
+    try {
+      return JSON.writeValueAsString(value);
+    } catch (JsonProcessingException error) {
       throw new IllegalStateException(error);
     }
   }

@@ -1,14 +1,13 @@
 package lakebed;
 
-import java.lang.reflect.Constructor;
 import java.util.HashSet;
+import java.util.Map;
 import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.plans.logical.CompoundBody;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -27,7 +26,7 @@ final class Creates {
     if (plan instanceof CompoundBody) {
       return Scripts.withProviders(plan);
     }
-    int spec = plan.productArity() == 0 ? -1 : place(plan, "tableSpec");
+    int spec = plan.productArity() == 0 ? -1 : Internals.place(plan, "tableSpec");
     if (spec < 0 || !(plan.productElement(0) instanceof UnresolvedIdentifier)) {
       return plan;
     }
@@ -36,11 +35,34 @@ final class Creates {
         && "delta".equalsIgnoreCase((String) parts.head())
         && ((String) parts.last()).contains("/");
     Product given = (Product) plan.productElement(spec);
-    int provider = place(given, "provider");
+    int provider = Internals.place(given, "provider");
     if (!isPath || provider < 0 || ((Option) given.productElement(provider)).isDefined()) {
       return plan;
     }
-    return (LogicalPlan) changed(plan, spec, changed(given, provider, Option.apply("delta")));
+    return (LogicalPlan) Internals.with(
+        plan, "tableSpec", Internals.with(given, "provider", Option.apply("delta")));
+  }
+
+  /** With more properties for the new Delta table; null if it is not one. */
+  static LogicalPlan withProperties(LogicalPlan given, Map properties, SparkSession session) {
+    LogicalPlan plan = withProvider(given);
+    int spec = plan.productArity() == 0 ? -1 : Internals.place(plan, "tableSpec");
+    if (spec < 0) {
+      return null;
+    }
+    Product made = (Product) plan.productElement(spec);
+    Option provider = (Option) made.productElement(Internals.place(made, "provider"));
+    Object format = provider.isDefined()
+        ? provider.get()
+        : session.sessionState().conf().defaultDataSourceName();
+    if (!"delta".equalsIgnoreCase((String) format)) {
+      return null;
+    }
+    Object old = Internals.get(made, "properties", null);
+    Map all = Bridge.java((scala.collection.Map) old);
+    all.putAll(properties);
+    return (LogicalPlan) Internals.with(
+        plan, "tableSpec", Internals.with(made, "properties", Internals.map(all)));
   }
 
   /**
@@ -74,32 +96,6 @@ final class Creates {
           : null;
     } catch (NoSuchTableException error) {
       return null;
-    }
-  }
-
-  private static int place(Product node, String name) {
-    for (int i = 0; i < node.productArity(); i++) {
-      if (node.productElementName(i).equals(name)) {
-        return i;
-      }
-    }
-    return -1;
-  }
-
-  private static Object changed(Product node, int place, Object value) {
-    Constructor constructor = node.getClass().getConstructors()[0];
-    Object[] all = new Object[node.productArity()];
-    for (int i = 0; i < all.length; i++) {
-      all[i] = i == place ? value : node.productElement(i);
-    }
-    try {
-      Object made = constructor.newInstance(all);
-      if (made instanceof TreeNode) {
-        ((TreeNode) made).copyTagsFrom((TreeNode) node);
-      }
-      return made;
-    } catch (Exception error) {
-      throw new IllegalStateException(error);
     }
   }
 }

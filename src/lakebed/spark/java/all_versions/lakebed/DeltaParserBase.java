@@ -54,9 +54,8 @@ abstract class DeltaParserBase extends SparkSqlParser {
       return own;
     }
     try {
-      LogicalPlan plan = bySpark(text, context);
-      own = Inserts.isUnknown(plan) ? statement(text, context) : null;
-      own = Scripts.hasOthers(plan, text) ? Scripts.parsed(this, text, context) : own;
+      LogicalPlan plan = Inserts.marked(bySpark(text, context));
+      own = Scripts.hasOthers(plan, text) ? Scripts.parsed(this, text, context) : null;
       return own == null ? Creates.withProvider(plan) : own;
     } catch (ParseException error) {
       return unknown(text, context, error);
@@ -88,7 +87,8 @@ abstract class DeltaParserBase extends SparkSqlParser {
       return true;
     }
     try {
-      return Inserts.isUnknown(spark.parsePlan(text));
+      spark.parsePlan(text);
+      return false;
     } catch (ParseException error) {
       return true;
     }
@@ -96,7 +96,12 @@ abstract class DeltaParserBase extends SparkSqlParser {
 
   /** The command for a statement of Lakebed's; null if it is none. */
   protected LogicalPlan statement(String text, Object context) {
-    return statement(text, NO_VALUES, NO_VALUES);
+    return statement(text, context, NO_VALUES, NO_VALUES);
+  }
+
+  /** The values for a part of a statement that has some of its question marks. */
+  protected Object only(Object context, List marks) {
+    return context;
   }
 
   /**
@@ -104,12 +109,15 @@ abstract class DeltaParserBase extends SparkSqlParser {
    *
    * @param names of the values of its parameters, as far as they have some
    */
-  protected LogicalPlan statement(String text, List names, List values) {
+  protected LogicalPlan statement(String text, Object context, List names, List values) {
     String substituted = new VariableSubstitution().substitute(text);
     Map request = Bridge.map(new Object[] {"text", substituted});
     Map found = Bridge.askForMap("parse", request, session);
     if (!Boolean.TRUE.equals(found.get("known"))) {
       return null;
+    }
+    if (found.containsKey("rest")) {
+      return Rest.parsed(this, found, context);
     }
     List markers = (List) found.get("markers");
     request.put("markers", markers);

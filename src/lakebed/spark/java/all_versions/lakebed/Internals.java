@@ -1,18 +1,25 @@
 package lakebed;
 
+import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext$;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.plans.logical.View$;
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
+import org.apache.spark.sql.catalyst.trees.Origin;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import scala.Product;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
@@ -27,6 +34,10 @@ public class Internals {
     return CollectionConverters.asScala(values).toSeq();
   }
 
+  public static scala.collection.immutable.Map map(Map values) {
+    return Map$.MODULE$.from(CollectionConverters.asScala(values));
+  }
+
   public static String quoted(String name) {
     return "`" + name.replace("`", "``") + "`";
   }
@@ -39,6 +50,50 @@ public class Internals {
       return call(method, target, new Object[0]);
     } catch (NoSuchMethodException error) {
       return otherwise;
+    }
+  }
+
+  /** Where a node or value has an element; -1 if this Spark has none of that name. */
+  static int place(Product node, String name) {
+    for (int i = 0; i < node.productArity(); i++) {
+      if (node.productElementName(i).equals(name)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** A copy with another element, at its place in the statement. */
+  static Object with(Product node, String name, Object value) {
+    if (!(node instanceof TreeNode)) {
+      return copied(node, name, value);
+    }
+    Origin before = CurrentOrigin.get();
+    CurrentOrigin.set(((TreeNode) node).origin());
+    try {
+      Object made = copied(node, name, value);
+      ((TreeNode) made).copyTagsFrom((TreeNode) node);
+      return made;
+    } finally {
+      CurrentOrigin.set(before);
+    }
+  }
+
+  /** Newer versions of Spark have more elements. */
+  private static Object copied(Product node, String name, Object value) {
+    int place = place(node, name);
+    if (place < 0) {
+      throw missing("element " + name + " in " + node.getClass().getName());
+    }
+    Constructor constructor = node.getClass().getConstructors()[0];
+    Object[] all = new Object[node.productArity()];
+    for (int i = 0; i < all.length; i++) {
+      all[i] = i == place ? value : node.productElement(i);
+    }
+    try {
+      return constructor.newInstance(all);
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
     }
   }
 

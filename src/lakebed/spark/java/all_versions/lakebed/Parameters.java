@@ -27,6 +27,8 @@ import scala.runtime.AbstractPartialFunction;
 public final class Parameters extends AbstractPartialFunction {
   private final Map byName = new HashMap();
   private final Map byPosition = new HashMap();
+  /** Those that were found; null if they are not asked for. */
+  private List seen;
 
   /**
    * Expressions for the markers of a statement. Those without a value stay parameters, which
@@ -85,6 +87,31 @@ public final class Parameters extends AbstractPartialFunction {
     }
   }
 
+  /** The parameters of an expression; there are none in null. */
+  static List in(Expression expression) {
+    final Parameters all = new Parameters(new ArrayList(), new ArrayList(), new ArrayList());
+    all.seen = new ArrayList();
+    if (expression != null) {
+      expression.transformUp(all);
+    }
+    return all.seen;
+  }
+
+  /** The expression with values in the place of its parameters. */
+  static Expression bound(Expression expression, List parameters, List values) {
+    Parameters all = new Parameters(new ArrayList(), new ArrayList(), new ArrayList());
+    for (int i = 0; i < parameters.size(); i++) {
+      Object parameter = parameters.get(i);
+      if (parameter instanceof NamedParameter) {
+        all.byName.put(((NamedParameter) parameter).name(), values.get(i));
+      } else {
+        Integer position = Integer.valueOf(((PosParameter) parameter).pos());
+        all.byPosition.put(position, values.get(i));
+      }
+    }
+    return (Expression) expression.transformUp(all);
+  }
+
   private Parameters(List names, List positions, List values) {
     for (int i = 0; i < values.size(); i++) {
       if (names.get(i) == null) {
@@ -105,6 +132,9 @@ public final class Parameters extends AbstractPartialFunction {
     if (found instanceof SubqueryExpression) {
       SubqueryExpression query = (SubqueryExpression) found;
       return query.withNewPlan((LogicalPlan) query.plan().transformAllExpressions(this));
+    }
+    if (seen != null && (found instanceof NamedParameter || found instanceof PosParameter)) {
+      seen.add(found);
     }
     Object value = null;
     if (found instanceof NamedParameter) {

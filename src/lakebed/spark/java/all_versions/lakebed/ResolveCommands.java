@@ -83,7 +83,7 @@ public class ResolveCommands extends Rule {
     return null;
   }
 
-  private static DeltaTable table(LogicalPlan plan) {
+  static DeltaTable table(LogicalPlan plan) {
     while (plan instanceof SubqueryAlias) {
       plan = ((SubqueryAlias) plan).child();
     }
@@ -180,7 +180,10 @@ public class ResolveCommands extends Rule {
     request.put("mode", mode);
     request.put("by_name", Boolean.valueOf(isByName));
     request.put("evolves", Internals.get(plan, "withSchemaEvolution", Boolean.FALSE));
-    request.put("is_sql", Boolean.valueOf(plan.origin().sqlText().isDefined()));
+    Map clauses = Inserts.clauses(relation);
+    request.put("clauses", clauses);
+    request.put("is_sql", Boolean.valueOf(
+        plan.origin().sqlText().isDefined() || clauses.containsKey("sql")));
     List given = new ArrayList();
     given.add(Dataset$.MODULE$.ofRows(session, query));
     given.add(replaced == null ? null : new Names(relation, null, null, null).column(replaced));

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -39,9 +40,12 @@ public class ResolveReads extends Rule {
     return appended == null ? replaced((LogicalPlan) plan) : appended;
   }
 
-  private static LogicalPlan replaced(LogicalPlan plan) {
+  private LogicalPlan replaced(LogicalPlan plan) {
     if (plan.analyzed()) {
       return plan;
+    }
+    if (plan instanceof InsertIntoStatement) {
+      plan = Inserts.resolved(session, (InsertIntoStatement) plan);
     }
     if (plan instanceof DataSourceV2Relation) {
       DataSourceV2Relation found = (DataSourceV2Relation) plan;

@@ -107,6 +107,11 @@ class RowChanges {
     List given = new ArrayList();
     given.add(Dataset$.MODULE$.ofRows(session, source));
     given.add(names.column(found.mergeCondition()));
+    Map said = Inserts.clauses(target);
+    if (said.containsKey("replace_on")) {
+      request.put("clauses", said);
+      return DeltaCommand.of(session, "replace_on", request, given, new StructType());
+    }
     List clauses = new ArrayList();
     add(clauses, "matched", found.matchedActions(), names);
     add(clauses, "not_matched", found.notMatchedActions(), names);

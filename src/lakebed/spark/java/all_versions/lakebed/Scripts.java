@@ -51,17 +51,7 @@ final class Scripts {
   /** Whether a script that Spark has parsed has statements that Spark takes for others. */
   static boolean hasOthers(LogicalPlan plan, String text) {
     return plan instanceof CompoundBody
-        && (DESCRIBE.matcher(text).find() || hasUnknownInsert(plan));
-  }
-
-  private static boolean hasUnknownInsert(LogicalPlan plan) {
-    List all = singles(plan, new ArrayList());
-    for (int i = 0; i < all.size(); i++) {
-      if (Inserts.isUnknown(((SingleStatement) all.get(i)).parsedPlan())) {
-        return true;
-      }
-    }
-    return false;
+        && DESCRIBE.matcher(text).find();
   }
 
   /** A script that Spark has parsed, with the format of tables that it creates by path. */
@@ -119,7 +109,7 @@ final class Scripts {
     return made.append(script.substring(done)).toString();
   }
 
-  private LogicalPlan placed(LogicalPlan plan, List statements) {
+  private LogicalPlan placed(LogicalPlan plan, List statements) throws ParseException {
     List places = new ArrayList();
     List all = singles(plan, new ArrayList());
     for (int i = 0; i < all.size(); i++) {
@@ -138,7 +128,9 @@ final class Scripts {
     });
     for (int i = 0; i < places.size(); i++) {
       String text = (String) ((Map) statements.get(i)).get("text");
-      plans.put(places.get(i), parser.statement(text, context));
+      LogicalPlan own = parser.statement(text, context);
+      // Where it is none of Lakebed's after all, Spark says what is wrong with it.
+      plans.put(places.get(i), own == null ? parser.bySpark(text, context) : own);
     }
     return filled(plan);
   }
@@ -186,7 +178,7 @@ final class Scripts {
     if (plan instanceof SingleStatement) {
       LogicalPlan parsed = ((SingleStatement) plan).parsedPlan();
       LogicalPlan own = (LogicalPlan) plans.get(plan);
-      LogicalPlan found = own == null ? Creates.withProvider(parsed) : own;
+      LogicalPlan found = own == null ? Creates.withProvider(Inserts.marked(parsed)) : own;
       return found == parsed ? plan : at(plan.origin(), found);
     }
     if (plan instanceof CompoundBody) {

@@ -6,6 +6,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.parser.ParameterContext;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.parser.PositionalParameterContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Product;
@@ -28,6 +29,35 @@ public class DeltaParser extends DeltaParserBase {
         : spark.parsePlanWithParameters(text, (ParameterContext) context);
   }
 
+  protected Object only(Object context, List marks) {
+    Object first = context == null ? null : ((Product) context).productElement(0);
+    if (!(first instanceof Seq) || hasNames((Product) context)) {
+      return context;
+    }
+    List chosen = new ArrayList();
+    for (int i = 0; i < marks.size(); i++) {
+      int place = ((Number) marks.get(i)).intValue();
+      if (place < ((Seq) first).length()) {
+        chosen.add(((Seq) first).apply(place));
+      }
+    }
+    return new PositionalParameterContext(Internals.seq(chosen));
+  }
+
+  /** EXECUTE IMMEDIATE gives a name for each value; those of values without one are empty. */
+  private static boolean hasNames(Product context) {
+    if (context.productArity() < 2) {
+      return false;
+    }
+    Seq names = (Seq) context.productElement(1);
+    for (int i = 0; i < names.length(); i++) {
+      if (!((String) names.apply(i)).isEmpty()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   protected LogicalPlan statement(String text, Object context) {
     if (context == null) {
       return super.statement(text, null);
@@ -45,6 +75,6 @@ public class DeltaParser extends DeltaParserBase {
         names.addAll(CollectionConverters.asJava((Seq) given.productElement(1)));
       }
     }
-    return statement(text, names, values);
+    return statement(text, context, names, values);
   }
 }
