@@ -42,6 +42,8 @@ def reported_to(jvm: Jvm) -> Iterator[None]:
     except BaseException as error:
         # py4j would let Spark wait for an answer for ever.
         raise _as_java(jvm, error) from error
+    finally:
+        jvm.end_callback()
 
 
 @contextmanager

@@ -89,9 +89,9 @@ class DeltaFileIndex:
     def apply(self, request: str, sources: JavaObject | None) -> object:
         """The answer to a question of `DeltaFiles.java`; `sources` are the filters in it."""
         kind, *parts = request.split("\0")
-        if kind == "aggregates":
-            return self._try_aggregates(Ask.of(parts), sources)
         with reported_to(self._jvm):
+            if kind == "aggregates":
+                return self._try_aggregates(Ask.of(parts), sources)
             if kind == "size":
                 return self.listing.snapshot.totals.size_in_bytes
             if kind == "names":

@@ -1,15 +1,8 @@
-"""Calls of `DeltaTable` that clients of `lakebed server` send (see `tables/served_table.py`).
-
-A call has an id. A client that lost the connection may send a call again: it gets the answer of the
-first time, also if that is still being worked on.
-"""
+"""Calls of `DeltaTable` that clients of `lakebed server` send (see `tables/served_table.py`)."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from typing import Any
 
 import orjson
@@ -17,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.sessions.native.question import Question
+from lakebed.sessions.native.repeated_calls import ANSWERS
 from lakebed.spark.carried_errors import encoded
 from lakebed.spark.internals.bound_calls import bound
 from lakebed.tables.call_values import ANSWER, SOURCE, TARGET, packed_answer, unpacked
@@ -28,44 +22,7 @@ from lakebed.tables.table_builder import DeltaTableBuilder
 
 def call(asked: Question) -> DataFrame:
     given: dict[str, Any] = orjson.loads(asked.request["call"])
-    return _answers.once(str(given["id"]), lambda: _answered(asked, given))
-
-
-class Answers:
-    """The answers to the last calls, by their ids, which no two clients have in common."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: OrderedDict[str, Future[DataFrame]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def once(self, call_id: str, work: Callable[[], DataFrame]) -> DataFrame:
-        with self._lock:
-            known = self._known.get(call_id)
-            mine: Future[DataFrame] = Future()
-            if known is None:
-                self._known[call_id] = mine
-        if known is not None:
-            return known.result()
-        try:
-            mine.set_result(work())
-        except BaseException as error:
-            # Whoever waits for the same call must not wait for ever.
-            mine.set_exception(error)
-            raise
-        finally:
-            with self._lock:
-                self._forget()
-        return mine.result()
-
-    def _forget(self) -> None:
-        """The oldest ones that are done."""
-        done = [call_id for call_id, answer in self._known.items() if answer.done()]
-        for call_id in done[: max(0, len(done) - self._most)]:
-            del self._known[call_id]
-
-
-_answers = Answers(1000)
+    return ANSWERS.once(str(given["id"]), lambda: _answered(asked, given))
 
 
 def _answered(asked: Question, given: Mapping[str, Any]) -> DataFrame:

@@ -13,9 +13,11 @@ import orjson
 from pyspark.sql import SparkSession
 
 from lakebed.sessions.native.question import Answer, JavaObject, Question
+from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
 from lakebed.spark.failures import reported_to
 from lakebed.spark.internals.bridge import handed_over
 from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.lent_session import session_named
 from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
 
 _ROOM = "lakebed.sessions.native"
@@ -76,22 +78,21 @@ class PythonSide:
         self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
         self._lock = threading.Lock()
 
-    def answer(
-        self, what: str, request: str, session: JavaObject, session_id: str, given: JavaObject
-    ) -> Any:
+    def answer(self, what: str, request: str, name: str, given: JavaObject) -> Any:
         with reported_to(Jvm.of(self._session)):
-            asked = Question(self._known(session, session_id), orjson.loads(request), given)
+            CALLS.forget()
+            asked = Question(self._known(name), orjson.loads(request), given)
             return handed_over(answer_of(what)(asked))
 
-    def _known(self, session: JavaObject, session_id: str) -> SparkSession:
+    def _known(self, name: str) -> SparkSession:
         """PySpark's object for a session; clients of Spark Connect come and go."""
         with self._lock:
-            found = self._sessions.get(session_id)
+            found = self._sessions.get(name)
             if found is None:
-                found = SparkSession(self._session.sparkContext, session)
+                found = session_named(name, self._session)
                 install_rule(found, METADATA_ONLY)
-                self._sessions[session_id] = found
-            self._sessions.move_to_end(session_id)
+                self._sessions[name] = found
+            self._sessions.move_to_end(name)
             while len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)
             return found

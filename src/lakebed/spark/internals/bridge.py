@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from py4j.java_gateway import JavaObject
+from py4j.protocol import GATEWAY_SERVER_OBJECT_ID
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.internals.classes import load_classes
@@ -24,7 +26,8 @@ def connect(session: SparkSession, make: Callable[[], object]) -> None:
     Jvm.of(session).start_callbacks()
     if _SIDE not in vars(gateway):
         vars(gateway)[_SIDE] = make()
-        gateway.jvm.lakebed.Bridge.connect(vars(gateway)[_SIDE])
+        server = JavaObject(GATEWAY_SERVER_OBJECT_ID, gateway._gateway_client)
+        gateway.jvm.lakebed.Bridge.connect(vars(gateway)[_SIDE], server)
 
 
 def set_up(session: SparkSession) -> None:

@@ -10,6 +10,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,18 @@ class Jvm:
         # What a callback raises from Java then reaches Java as it was, without Python's traceback.
         self._gateway.python_parameters.propagate_java_exceptions = True
         self._gateway.gateway_parameters.propagate_java_exceptions = True
+
+    def end_callback(self) -> None:
+        """After a callback, in its thread.
+
+        py4j notes the connection of a thread after each call, and forgets it once when the thread
+        ends: what a callback called would keep connection and thread for good.
+        """
+        client = self._gateway._gateway_client
+        connection = client.get_thread_connection()
+        with suppress(ValueError):
+            while True:
+                client.deque.remove(connection)
 
     def default_source(self) -> str:
         return str(self.session._jsparkSession.sessionState().conf().defaultDataSourceName())

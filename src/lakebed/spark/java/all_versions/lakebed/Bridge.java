@@ -3,6 +3,7 @@ package lakebed;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.UndeclaredThrowableException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -10,6 +11,7 @@ import java.util.function.BiFunction;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.classic.SparkSession$;
+import py4j.GatewayServer;
 import py4j.Py4JException;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -22,12 +24,15 @@ public final class Bridge {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final long START_SECONDS = 120;
   private static volatile PythonSide python;
+  private static volatile PythonConnections connections;
   /** Where `python` is; null if it is in the process that started this JVM. */
   private static volatile PythonProcess process;
 
   private Bridge() {}
 
-  public static void connect(PythonSide given) {
+  /** `server` is that of py4j, by which Python is reached. */
+  public static void connect(PythonSide given, GatewayServer server) {
+    connections = new PythonConnections(server);
     python = given;
   }
 
@@ -37,8 +42,10 @@ public final class Bridge {
 
   public static Object ask(String what, Map request, SparkSession session, Object given) {
     PythonSide side = side(session);
+    PythonConnections.Loan loan = PythonConnections.borrow(connections);
+    LentSessions.Loan lent = connections.lend(session);
     try {
-      return side.answer(what, json(request), session, session.sessionUUID(), given);
+      return side.answer(what, json(request), LentSessions.name(session), given);
     } catch (UndeclaredThrowableException error) {
       // An exception of Spark that Java would have had to declare.
       Internals.raise(error.getCause());
@@ -47,17 +54,38 @@ public final class Bridge {
       throw gone(error);
     } catch (RuntimeException error) {
       throw error instanceof SparkThrowable ? error : LakebedException.of(error);
+    } catch (Error error) {
+      loan.discard();
+      throw error;
+    } finally {
+      lent.end();
+      loan.end();
     }
   }
 
-  /** The answer of an object that Python gave, such as one that knows the files of a table. */
-  static Object apply(BiFunction given, Object first, Object second) {
+  /**
+   * The answer of an object that Python gave, such as one that knows the files of a table.
+   *
+   * @param asking the session of the question that made it, if a question did
+   */
+  static Object apply(BiFunction given, WeakReference asking, Object first, Object second) {
+    SparkSession session = asking == null ? null : (SparkSession) asking.get();
+    PythonConnections.Loan loan = PythonConnections.borrow(connections);
+    LentSessions.Loan lent = session == null ? null : connections.lend(session);
     try {
       return given.apply(first, second);
     } catch (Py4JException error) {
       // py4j has one class of exception for both; a Python that lives has raised this one.
       PythonProcess known = process;
       throw known != null && !known.isAlive() ? gone(error) : error;
+    } catch (Error error) {
+      loan.discard();
+      throw error;
+    } finally {
+      if (lent != null) {
+        lent.end();
+      }
+      loan.end();
     }
   }
 

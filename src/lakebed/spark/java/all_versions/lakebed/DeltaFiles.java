@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,6 +39,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
   private static final int MOST_FILES = 100000;
 
   private final BiFunction python;
+  private final WeakReference asking = LentSessions.asking();
   private final String name;
   private final Seq roots;
   private final StructType partitions;
@@ -118,7 +120,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
 
   public synchronized long sizeInBytes() {
     if (size == null) {
-      size = Long.valueOf(((Number) Bridge.apply(python, "size", null)).longValue());
+      size = Long.valueOf(((Number) Bridge.apply(python, asking, "size", null)).longValue());
     }
     return size.longValue();
   }
@@ -139,7 +141,8 @@ public class DeltaFiles implements FileIndex, BiFunction {
   // --- what Python knows ---
 
   public String[] inputFiles() {
-    String names = new String((byte[]) Bridge.apply(python, "names", null), StandardCharsets.UTF_8);
+    byte[] encoded = (byte[]) Bridge.apply(python, asking, "names", null);
+    String names = new String(encoded, StandardCharsets.UTF_8);
     return names.isEmpty() ? new String[0] : names.split("\0", -1);
   }
 
@@ -155,7 +158,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
     for (int i = 0; i < filters.size(); i++) {
       request.append("\0").append(((TreeNode) filters.get(i)).toJSON());
     }
-    Object told = Bridge.apply(python, request.toString(), filters.toArray());
+    Object told = Bridge.apply(python, asking, request.toString(), filters.toArray());
     Seq found = told instanceof Seq ? (Seq) told : inOneFolder((byte[]) told);
     // A plan in a filter would stay, with all that it has computed, for as long as this index.
     if (!holdsPlan(partitionFilters) && !holdsPlan(dataFilters)) {
@@ -166,7 +169,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
 
   /** Aggregates over all rows, for the rule of Lakebed in Spark's optimizer. */
   public Object apply(Object request, Object filters) {
-    return Bridge.apply(python, "aggregates\0" + request, filters);
+    return Bridge.apply(python, asking, "aggregates\0" + request, filters);
   }
 
   // --- answers ---

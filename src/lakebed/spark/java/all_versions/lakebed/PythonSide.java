@@ -5,9 +5,8 @@ public interface PythonSide {
   /**
    * @param what the name of the question
    * @param json its arguments
-   * @param session the session that asks, a `classic.SparkSession`
-   * @param id the id of the session
+   * @param session the name of the session that asks, by which Python reaches it
    * @param given objects of Spark that the question is about, or null
    */
-  Object answer(String what, String json, Object session, String id, Object given);
+  Object answer(String what, String json, String session, Object given);
 }

@@ -1,5 +1,6 @@
 package lakebed;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +23,7 @@ import scala.collection.immutable.Seq;
  */
 public class TableFiles implements FileIndex {
   private final BiFunction python;
+  private final WeakReference asking = LentSessions.asking();
   private final String key;
   private final String name;
   private final String root;
@@ -87,7 +89,7 @@ public class TableFiles implements FileIndex {
   private DeltaFiles asked(String request) {
     if (current == null || (follows && !request.equals("same\0" + current))) {
       String known = current == null ? "" : current.toString();
-      Object found = Bridge.apply(python, request + "\0" + known, null);
+      Object found = Bridge.apply(python, asking, request + "\0" + known, null);
       current = found == null ? current : (DeltaFiles) found;
     }
     return current;
@@ -117,7 +119,7 @@ public class TableFiles implements FileIndex {
 
   public synchronized long sizeInBytes() {
     return current == null
-        ? ((Number) Bridge.apply(python, "size", null)).longValue()
+        ? ((Number) Bridge.apply(python, asking, "size", null)).longValue()
         : current.sizeInBytes();
   }
 
