@@ -141,6 +141,12 @@ class ConstraintViolationError(LakebedError):
     code = "CONSTRAINT_VIOLATION"
 
 
+class ExpressionNotAllowedError(LakebedError):
+    """The metadata of a table has an expression that may do more than compute a value."""
+
+    code = "EXPRESSION_NOT_ALLOWED"
+
+
 class TablePropertyError(LakebedError):
     """A table property has no such value, cannot be set, or does not exist."""
 

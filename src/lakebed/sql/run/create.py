@@ -38,11 +38,12 @@ from lakebed.errors import (
     SqlError,
     UnsupportedFeatureError,
 )
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.table_log import TableLog
-from lakebed.spark.functions import functions_of
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import find, not_found
 from lakebed.spark.session_settings import all_settings
+from lakebed.spark.sql_expressions import table_expression
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX
@@ -230,10 +231,11 @@ def _field(column: ColumnText) -> StructField:
 
 def _checks(context: SqlContext, statement: CreateTable, schema: StructType) -> dict[str, str]:
     columns = SparkStruct.fromJson(schema.to_json())
-    for condition in statement.checks.values():
+    for name, condition in statement.checks.items():
         frame = context.session.createDataFrame([], columns)
         try:
-            _ = frame.where(functions_of(frame).expr(condition.text)).schema
+            holds = table_expression(frame, condition.text, ExpressionKind.CHECK, name, schema)
+            _ = frame.where(holds).schema
         except AnalysisException as error:
             raise SqlError(
                 f"the constraint does not work: {str(error).splitlines()[0]}",

@@ -7,8 +7,11 @@ for the default's expression.
 
 from __future__ import annotations
 
+from pyspark.sql import SparkSession
+
 from lakebed.errors import SqlError
 from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.spark.sql_expressions import checked_text
 from lakebed.spec.column_metadata import current_default, is_filled_by_writer
 from lakebed.spec.schema import StructField
 
@@ -16,7 +19,9 @@ Span = tuple[int, int]
 _OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
-def without_defaults(sql: str, targets: list[StructField]) -> tuple[str, list[StructField]]:
+def without_defaults(
+    session: SparkSession, sql: str, targets: list[StructField]
+) -> tuple[str, list[StructField]]:
     """The query without the word, and the columns that it still has values for."""
     tokens = tokenize(sql)
     if not any(token.is_word("DEFAULT") for token in tokens):
@@ -35,7 +40,7 @@ def without_defaults(sql: str, targets: list[StructField]) -> tuple[str, list[St
     for row in rows:
         for place, span in enumerate(row):
             if place not in gone and _is_default(sql, span):
-                texts[span] = _expression(targets[place], sql, span)
+                texts[span] = _expression(session, targets[place], sql, span)
     kept = [target for place, target in enumerate(targets) if place not in gone]
     return _rewritten(sql, rows, set(gone), texts), kept
 
@@ -44,7 +49,7 @@ def _is_default(sql: str, span: Span) -> bool:
     return sql[span[0] : span[1]].strip().upper() == "DEFAULT"
 
 
-def _expression(target: StructField, sql: str, span: Span) -> str:
+def _expression(session: SparkSession, target: StructField, sql: str, span: Span) -> str:
     default = current_default(target)
     if default is None and is_filled_by_writer(target):
         raise SqlError(
@@ -53,7 +58,7 @@ def _expression(target: StructField, sql: str, span: Span) -> str:
             position=span[0],
             hint="insert the rows that bring a value in a statement of their own",
         )
-    return "NULL" if default is None else f"({default})"
+    return "NULL" if default is None else f"({checked_text(session, default, target.name)})"
 
 
 def _rewritten(sql: str, rows: list[list[Span]], gone: set[int], texts: dict[Span, str]) -> str:

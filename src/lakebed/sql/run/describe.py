@@ -97,7 +97,7 @@ def run_show_partitions(context: SqlContext, statement: ShowPartitions) -> DataF
     for part in statement.parts:
         field = top_column(context, part.column, schema, found.names)
         if part.value is not None:
-            value = f.expr(str(part.value)).cast(spark_type(field.data_type))
+            value = context.column(part.value.text, part.value).cast(spark_type(field.data_type))
             chosen = chosen.where(f.col(quote(field.name)).eqNullSafe(value))
     return chosen.orderBy(*names)
 

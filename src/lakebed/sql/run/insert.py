@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.frame_write import FrameWrite, write_frame
 from lakebed.commands.row_target import USER_METADATA
@@ -20,8 +20,9 @@ from lakebed.spark.assigning import (
     with_values,
 )
 from lakebed.spark.command_reads import CommandReads
-from lakebed.spark.functions import functions_of
+from lakebed.spark.internals.columns import column_sql
 from lakebed.spark.session_settings import all_settings
+from lakebed.spark.sql_expressions import sql_column
 from lakebed.spec.schema import StructField
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
@@ -112,7 +113,8 @@ class Insert:
                 replace_matching=True,
                 reads_table=self._reads.reads_target,
             )
-            matching = _Meeting(self._queried, target, statement.source_alias, text)
+            meets = self._context.column(text, condition)
+            matching = _Meeting(self._queried, target, statement.source_alias, meets)
             write = FrameWrite(rows, self._found.location, request, matching=matching)
             write_frame(write, all_settings(session), self._found.snapshot)
 
@@ -124,7 +126,7 @@ class Insert:
 
     def _by_position(self) -> DataFrame:
         targets = self._targets()
-        text, targets = without_defaults(self._statement.query.text, targets)
+        text, targets = without_defaults(self._context.session, self._statement.query.text, targets)
         frame = self._query(text)
         self._check_count(frame, targets)
         is_listed = self._statement.columns is not None
@@ -203,8 +205,16 @@ class Insert:
 
     def _static_condition(self) -> str:
         return " AND ".join(
-            _equals(name, part.value) for name, part in self._static.items() if part.value
+            _equals(name, self._bound(part.value.text, part.value))
+            for name, part in self._static.items()
+            if part.value
         )
+
+    def _bound(self, text: str, part: Slice) -> str:
+        """A part of the statement with literals in the place of its markers."""
+        values = self._context.values
+        found = None if values is None else values.column(text, (part,))
+        return text if found is None else column_sql(self._context.session, found)
 
     def _has_partition(self) -> bool:
         if len(self._static) != len(self._found.snapshot.partition_columns):
@@ -213,7 +223,8 @@ class Insert:
                 sql=self._context.sql,
                 position=self._statement.table.position,
             )
-        rows = self._found.delta().toDF().where(self._static_condition())
+        rows = self._found.delta().toDF()
+        rows = rows.where(sql_column(rows, self._static_condition()))
         return bool(rows.limit(1).count())
 
     # --- what is replaced ---------------------------------------------------------------------
@@ -222,7 +233,8 @@ class Insert:
         """None if nothing is."""
         statement = self._statement
         if statement.replace_where is not None:
-            return {"replaceWhere": renamed(statement.replace_where, self._found.names, None)}
+            text = renamed(statement.replace_where, self._found.names, None)
+            return {"replaceWhere": self._bound(text, statement.replace_where)}
         if statement.replace_using:
             return self._using()
         if not statement.overwrites:
@@ -252,16 +264,14 @@ class _Meeting:
     source: DataFrame
     target_name: str | None
     source_name: str | None
-    condition: str
+    condition: Column
 
     def __call__(self, rows: DataFrame) -> DataFrame:
-        f = functions_of(rows)
         target = rows if self.target_name is None else rows.alias(self.target_name)
         source = self.source if self.source_name is None else self.source.alias(self.source_name)
-        return target.join(source, f.expr(self.condition), "left_semi")
+        return target.join(source, self.condition, "left_semi")
 
 
-def _equals(name: str, value: Slice | None) -> str:
+def _equals(name: str, text: str) -> str:
     quoted = "`" + name.replace("`", "``") + "`"
-    text = "NULL" if value is None else value.text
     return f"{quoted} IS NULL" if text.upper() == "NULL" else f"{quoted} = {text}"

@@ -12,7 +12,7 @@ from lakebed.sql.context import SqlContext
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.merge import MergeStatement, When
 from lakebed.sql.names_in import Qualifier, renamed
-from lakebed.sql.run.row_changes import assigned_columns, default_text
+from lakebed.sql.run.row_changes import assigned_columns, default_column
 from lakebed.sql.statement import Slice
 from lakebed.sql.tables import OpenTable, open_table
 from lakebed.tables.merge_builder import DeltaMergeBuilder
@@ -92,7 +92,7 @@ class _Merge:
             if each.value is not None:
                 values[name] = self._column(each.value)
             elif when.action == "update":
-                values[name] = default_text(schema, name)
+                values[name] = default_column(self._context, schema, name)
         return values
 
     def _column(self, part: Slice) -> Column:

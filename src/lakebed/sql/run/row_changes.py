@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
-from lakebed.spec.column_metadata import current_default
+from lakebed.spark.generated import default_value
 from lakebed.spec.schema import StructType
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.context import SqlContext
@@ -41,7 +41,7 @@ def run_update(context: SqlContext, statement: UpdateStatement) -> DataFrame | N
     views = with_views(context, [where, *values], statement.ctes)
     with pointing_at(context, texts), views as (condition, *new):
         changes = {
-            name: value or default_text(schema, name)
+            name: value or default_column(context, schema, name)
             for name, value in zip(columns, new, strict=True)
         }
         return found.delta(alias).update(condition, changes)
@@ -60,10 +60,10 @@ def assigned_columns(
     return [rendered(path) for path in paths]
 
 
-def default_text(schema: StructType, name: str) -> str:
+def default_column(context: SqlContext, schema: StructType, name: str) -> str | Column:
     """What DEFAULT stands for."""
     field = next((each for each in schema.fields if rendered((each.name,)) == name), None)
-    return (None if field is None else current_default(field)) or "NULL"
+    return "NULL" if field is None else default_value(context.session, field)
 
 
 def rendered(path: Sequence[str]) -> str:
