@@ -7,7 +7,10 @@ from typing import Any
 
 from deltalake import DeltaTable as Independent
 
-VALUE = "${env:HOME} ${system:user.home} ${spark.app.name} '; DROP TABLE t; -- \"a\" `b` \\' \\\\ \\u0041 :v ?"
+VALUE = (
+    "${env:HOME} ${system:user.home} ${spark.app.name} '; DROP TABLE t; -- "
+    '"a" `b` \\\' \\\\ \\u0041 :v ?'
+)
 """Spark replaces the first three in the text of statements, the others are signs of SQL."""
 
 SETUP = [

@@ -57,9 +57,8 @@ def check_parts(
     `where` is the name of the constraint or column, `columns` are what it can name, and `also` has
     more functions that it may call.
     """
-    what = (
-        f"the {kind.value} of {where}" if kind is not ExpressionKind.CHECK else f"the CHECK {where}"
-    )
+    is_check = kind is ExpressionKind.CHECK
+    what = f"the {kind.value} {where}" if is_check else f"the {kind.value} of {where}"
     known = {name.lower() for name in columns}
     more = {name.strip().lower() for name in also}
     calls = list(parts.functions)
