@@ -45,6 +45,12 @@ class ObjectExistsError(StorageError):
     code = "OBJECT_EXISTS"
 
 
+class ExternalPathError(StorageError):
+    """The log of a table refers to a file in a place that the user has not named."""
+
+    code = "EXTERNAL_PATH"
+
+
 class StorageUrlError(StorageError):
     """A URL or its storage options cannot be turned into a store."""
 

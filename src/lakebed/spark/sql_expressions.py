@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from lakebed.errors import ExpressionNotAllowedError, PredicateError
 from lakebed.expressions.allowed import SETTING, ExpressionKind, Parts, check_parts, parts_of_text
 from lakebed.spark.functions import functions_of, is_connect
+from lakebed.spark.store_options import UNTRUSTED_SETTING
 from lakebed.spec.schema import StructType
 
 _VARIABLE = "${"
@@ -56,8 +57,13 @@ def check_expression(
 ) -> None:
     session = _session(owner)
     names = columns.names if isinstance(columns, StructType) else columns
-    also = str(session.conf.get(SETTING, "") or "").split(",")
-    check_parts(_parts(session, sql), sql, kind, where, names, also)
+    check_parts(_parts(session, sql), sql, kind, where, names, _also(session))
+
+
+def _also(session: SparkSession) -> list[str]:
+    if str(session.conf.get(UNTRUSTED_SETTING, "false")).lower() == "true":
+        return []
+    return str(session.conf.get(SETTING, "") or "").split(",")
 
 
 def checked_text(session: SparkSession, sql: str, where: str) -> str:

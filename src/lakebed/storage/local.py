@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from lakebed.errors import LakebedError, ObjectExistsError, ObjectNotFoundError, StorageError
+from lakebed.errors import (
+    ExternalPathError,
+    LakebedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+)
 from lakebed.storage import atomic_files
 from lakebed.storage.locations import Location
 from lakebed.storage.neighbours import Neighbours
@@ -32,12 +38,21 @@ class LocalStore(Store):
 
     cheap_probes = True
 
-    def __init__(self, location: Location, neighbours: Neighbours, *, fsync: bool = False) -> None:
+    def __init__(
+        self,
+        location: Location,
+        neighbours: Neighbours,
+        *,
+        fsync: bool = False,
+        follows_links: bool = True,
+    ) -> None:
         self.location = location
         self.root = "/" + location.path
         self.fsync = fsync
         self._prefix = self.root.rstrip("/") + "/"
         self._neighbours = neighbours
+        self.follows_links = follows_links
+        self._real = None if follows_links else os.path.realpath(self.root).rstrip("/") + "/"
 
     @property
     def url(self) -> str:
@@ -72,7 +87,7 @@ class LocalStore(Store):
         # One translation of errors for all: OPTIMIZE asks for thousands of small files.
         try:
             for path in paths:
-                with open(self._prefix + checked_path(path), "rb", buffering=0) as file:
+                with open(self._file(path), "rb", buffering=0) as file:
                     found.append(file.readall())
         except (OSError, UnicodeError):
             self.get(path)
@@ -118,7 +133,7 @@ class LocalStore(Store):
     def exists(self, path: str) -> bool:
         # Asked for dozens of names whenever a log is opened: one stat and little around it.
         try:
-            return stat.S_ISREG(os.stat(self._prefix + checked_path(path)).st_mode)
+            return stat.S_ISREG(os.stat(self._file(path)).st_mode)
         except _ABSENT:
             return False
         except OSError:
@@ -134,6 +149,10 @@ class LocalStore(Store):
                 self.head(path)  # pyarrow has one error for a folder and for a broken disk
                 raise
 
+    def check_link(self, path: str) -> None:
+        if self._real is not None:
+            self._file(path)
+
     def local_file(self, path: str) -> str | None:
         return self._file(path)
 
@@ -141,7 +160,13 @@ class LocalStore(Store):
         return self._neighbours.resolve(self, self.location, uri)
 
     def _file(self, path: str) -> str:
-        return self._prefix + checked_path(path)
+        file = self._prefix + checked_path(path)
+        if self._real is not None and not os.path.realpath(file).startswith(self._real):
+            raise ExternalPathError(
+                f"a link leads {file} out of the table's folder",
+                hint="the table was opened as untrusted; open it without that if you trust it",
+            )
+        return file
 
     def _names(self, folder: str) -> list[str]:
         with self._errors("list", folder):
@@ -162,7 +187,7 @@ class LocalStore(Store):
         """None where there is no regular file; it may also have gone since it was listed."""
         with self._errors("look at", path):
             try:
-                status = os.stat(self._prefix + path)
+                status = os.stat(self._prefix + path if self._real is None else self._file(path))
             except _ABSENT:
                 return None
         if not stat.S_ISREG(status.st_mode):

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from lakebed.errors import StorageUrlError
+from lakebed.storage.locations import Location
+from lakebed.storage.references import EXTERNAL_PATHS, UNTRUSTED, References, external_places
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,12 @@ class Options:
     max_retries: int | None = None
     retry_timeout: timedelta | None = None
     fsync: bool = False
+    external_paths: frozenset[Location] | None = frozenset()
+    untrusted: bool = False
+
+    @property
+    def references(self) -> References:
+        return References(self.external_paths, self.untrusted)
 
     def config(self, kind: str) -> dict[str, str]:
         """What is the provider's own: credentials, region, endpoint."""
@@ -196,4 +204,10 @@ _UNITS = {
     "min": timedelta(minutes=1),
 }
 _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_OWN = {"max_retries": _count, "retry_timeout": _duration, "fsync": _switch}
+_OWN: dict[str, Callable[[str, Any], Any]] = {
+    "max_retries": _count,
+    "retry_timeout": _duration,
+    "fsync": _switch,
+    EXTERNAL_PATHS: lambda _, value: external_places(value),
+    UNTRUSTED: _switch,
+}

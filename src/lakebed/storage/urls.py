@@ -27,9 +27,11 @@ def open_store(
 
 
 def _open(options: Options, location: Location) -> Store:
-    neighbours = Neighbours(partial(_open, options))
+    neighbours = Neighbours(partial(_open, options), options.references)
     if location.scheme == "file":
-        return LocalStore(location, neighbours, fsync=options.fsync)
+        return LocalStore(
+            location, neighbours, fsync=options.fsync, follows_links=not options.untrusted
+        )
     if location.scheme == "memory":
         return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
     connection = Connection(location, options)
