@@ -147,7 +147,7 @@ class ConstraintViolationError(LakebedError):
     code = "CONSTRAINT_VIOLATION"
 
 
-class ExpressionNotAllowedError(LakebedError):
+class ExpressionNotAllowedError(InvalidArgumentError):
     """The metadata of a table has an expression that may do more than compute a value."""
 
     code = "EXPRESSION_NOT_ALLOWED"

@@ -167,7 +167,7 @@ def test_such_constraints_cannot_be_set(spark: SparkSession, tmp_path: Path, sql
 
 def test_such_columns_cannot_be_made(spark: SparkSession, tmp_path: Path) -> None:
     builder = DeltaTable.create(spark).location(str(tmp_path / "t")).addColumn("id", "long")
-    with pytest.raises(ExpressionNotAllowedError, match="the generation expression of g "):
+    with pytest.raises(ExpressionNotAllowedError, match="the generated column g "):
         builder.addColumn("g", "string", generatedAlwaysAs=CALL).execute()
     with pytest.raises(ExpressionNotAllowedError, match="version"):
         spark.sql(

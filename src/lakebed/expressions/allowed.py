@@ -25,7 +25,7 @@ class ExpressionKind(Enum):
 
     CHECK = "CHECK constraint"
     INVARIANT = "invariant"
-    GENERATED = "generation expression"
+    GENERATED = "generated column"
     DEFAULT = "default"
 
 
@@ -57,8 +57,8 @@ def check_parts(
     `where` is the name of the constraint or column, `columns` are what it can name, and `also` has
     more functions that it may call.
     """
-    is_check = kind is ExpressionKind.CHECK
-    what = f"the {kind.value} {where}" if is_check else f"the {kind.value} of {where}"
+    of = " of" if kind in (ExpressionKind.DEFAULT, ExpressionKind.INVARIANT) else ""
+    what = f"the {kind.value}{of} {where}"
     known = {name.lower() for name in columns}
     more = {name.strip().lower() for name in also}
     calls = list(parts.functions)

@@ -164,7 +164,7 @@ class Listing:
         """Hadoop's names of files: URIs whose characters are not escaped."""
         paths = self.files.column("path").take(places)
         store = self.snapshot.store
-        if store.follows_links and _are_simple(paths):
+        if store.trusted and _are_simple(paths):
             uris: list[str] = pc.binary_join_element_wise(f"{self.root}/", paths, "").to_pylist()
             return uris
         return [self._uri(path) for path in paths.to_pylist()]

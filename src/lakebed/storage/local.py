@@ -44,15 +44,15 @@ class LocalStore(Store):
         neighbours: Neighbours,
         *,
         fsync: bool = False,
-        follows_links: bool = True,
+        trusted: bool = True,
     ) -> None:
         self.location = location
         self.root = "/" + location.path
         self.fsync = fsync
         self._prefix = self.root.rstrip("/") + "/"
         self._neighbours = neighbours
-        self.follows_links = follows_links
-        self._real = None if follows_links else os.path.realpath(self.root).rstrip("/") + "/"
+        self.trusted = trusted
+        self._real = None if trusted else os.path.realpath(self.root).rstrip("/") + "/"
 
     @property
     def url(self) -> str:

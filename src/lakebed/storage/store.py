@@ -34,8 +34,8 @@ class Store(ABC):
 
     cheap_probes: bool = False
     """True where `exists` and `head` cost microseconds, so that guessing beats listing."""
-    follows_links: bool = True
-    """False where a link must not lead out of the root: the table is not trusted."""
+    trusted: bool = True
+    """False where nothing may lead out of the root, and no class may be loaded for a table."""
 
     @property
     @abstractmethod

@@ -29,11 +29,10 @@ def open_store(
 def _open(options: Options, location: Location) -> Store:
     neighbours = Neighbours(partial(_open, options), options.references)
     if location.scheme == "file":
-        return LocalStore(
-            location, neighbours, fsync=options.fsync, follows_links=not options.untrusted
-        )
+        return LocalStore(location, neighbours, fsync=options.fsync, trusted=not options.untrusted)
     if location.scheme == "memory":
-        return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
+        memory = MemoryConnection(location.authority)
+        return ObstoreStore(location, neighbours, memory, trusted=not options.untrusted)
     connection = Connection(location, options)
     connection.clients()  # so that wrong options are found now
-    return ObstoreStore(location, neighbours, connection)
+    return ObstoreStore(location, neighbours, connection, trusted=not options.untrusted)
