@@ -84,6 +84,12 @@ class NotWrittenError(StorageError):
     code = "NOT_WRITTEN"
 
 
+class ExternalPathError(StorageError):
+    """The log of a table refers to a file in a place that the user has not named."""
+
+    code = "EXTERNAL_PATH"
+
+
 class StorageUrlError(StorageError):
     """A URL or its storage options cannot be turned into a store."""
 
@@ -205,6 +211,12 @@ class ConstraintViolationError(LakebedError):
     """A row breaks NOT NULL, an invariant or a CHECK constraint."""
 
     code = "CONSTRAINT_VIOLATION"
+
+
+class ExpressionNotAllowedError(InvalidArgumentError):
+    """The metadata of a table has an expression that may do more than compute a value."""
+
+    code = "EXPRESSION_NOT_ALLOWED"
 
 
 class TablePropertyError(LakebedError):

@@ -17,6 +17,7 @@ from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.spark.fitting import Fitting
 from lakebed.spark.names import split_name
 from lakebed.spark.projection import spark_type
+from lakebed.spark.sql_expressions import sql_column
 from lakebed.spark.types import incoming_schema
 from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
 
@@ -66,7 +67,7 @@ def new_values(
     f = fitting.f
     if not given:
         return {}
-    raw = [as_column(f, each.value) for each in given]
+    raw = [as_column(frame, each.value) for each in given]
     types = _types(frame, raw)
     values: dict[Path, Column] = {
         each.path: fitting.fitted(
@@ -86,8 +87,8 @@ def new_values(
     }
 
 
-def as_column(f: Any, value: Value) -> Column:
-    return f.expr(value) if isinstance(value, str) else value
+def as_column(owner: DataFrame, value: Value) -> Column:
+    return sql_column(owner, value) if isinstance(value, str) else value
 
 
 def _types(frame: DataFrame, columns: Sequence[Column]) -> list[DataType]:

@@ -94,6 +94,8 @@ class _Clone:
     def _files(self) -> ClonedFiles:
         adds = [_without_ids(add) for add in adds_from_table(whole_files(self._source))]
         if self._options.shallow:
+            # The clone could not be read: better now than then.
+            self._log.store.resolve(f"{self._source.store.url}/_delta_log")
             return referenced(adds, self._root)
         return copied(adds, self._source, self._existing)
 

@@ -100,11 +100,10 @@ class _Delete:
 
     def _matching(self, scan: RowScan) -> DataFrame:
         frame = scan.frame()
-        f = functions_of(frame)
         if self._target.alias is not None:
             frame = frame.alias(self._target.alias)
         assert self._condition is not None
-        matching = frame.where(as_column(f, self._condition))
+        matching = frame.where(as_column(frame, self._condition))
         check_condition(matching, "DELETE")
         return self._change.reads.pinned(matching)
 

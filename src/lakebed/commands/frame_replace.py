@@ -17,6 +17,7 @@ from lakebed.spark.frame_rows import FrameRows
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import quote
 from lakebed.spark.rows import conform
+from lakebed.spark.sql_expressions import sql_column
 from lakebed.spec.actions import Add, AddCdc
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
 from lakebed.transaction.row_tracking import physical_records
@@ -35,10 +36,9 @@ class ReplacingRows(FrameRows):
 
     def rewrite(self, wanted: Rewrite) -> Rewritten:
         """Finds the rows that go, and writes those that stay where that is needed."""
-        f = functions_of(self.frame)
         scan = RowScan(wanted.snapshot, self.plane, wanted.adds)
         matching = (
-            scan.frame().where(f.expr(wanted.where))
+            scan.frame().where(sql_column(self.frame, wanted.where))
             if self.matching is None
             else self.matching(scan.frame())
         )

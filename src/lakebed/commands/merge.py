@@ -193,7 +193,7 @@ class _Merge:
         source = self._source.frame
         if look is not None and self._is_small(look):
             source = f.broadcast(source)
-        return target.join(source, as_column(f, self._request.condition), how)
+        return target.join(source, as_column(frame, self._request.condition), how)
 
     def _is_small(self, look: Look) -> bool:
         threshold = str(self._target.session.conf.get("spark.sql.autoBroadcastJoinThreshold"))
@@ -341,7 +341,7 @@ class _Merge:
             if column.name not in rows.given and identity(column) is None
         ]
         filled = [column for column in filled if not is_generated(column)]
-        values = {column.name: default_value(self._f, column) for column in filled}
+        values = {column.name: default_value(rows.frame, column) for column in filled}
         frame = rows.frame.withColumns(values) if values else rows.frame
         given = StructType((*rows.given.fields, *filled))
         return NewRows(frame.localCheckpoint(), given)

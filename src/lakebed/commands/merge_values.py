@@ -115,7 +115,7 @@ class Clauses:
                 continue
             applies = kinds[clause.kind]
             if clause.condition is not None:
-                applies = applies & as_column(f, clause.condition)
+                applies = applies & as_column(self.frame, clause.condition)
             value = f.lit(number)
             found = f.when(applies, value) if found is None else found.when(applies, value)
         return f.lit(None).cast("int") if found is None else found

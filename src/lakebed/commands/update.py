@@ -135,7 +135,7 @@ class _Update:
             frame = frame.alias(self._target.alias)
         if self._condition is None:
             return frame
-        matching = frame.where(as_column(functions_of(frame), self._condition))
+        matching = frame.where(as_column(frame, self._condition))
         check_condition(matching, "UPDATE")
         return self._change.reads.pinned(matching)
 

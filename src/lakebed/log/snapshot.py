@@ -29,6 +29,7 @@ from lakebed.spec.actions import Protocol as TableProtocol
 from lakebed.spec.features import check_readable
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructType, parse_schema
+from lakebed.spec.schema_validation import refuse_user_types
 from lakebed.storage.store import Store
 
 T = TypeVar("T")
@@ -115,7 +116,10 @@ class Snapshot:
     @cached_property
     def schema(self) -> StructType:
         text = self.metadata.schema_string
-        return parse_schema(text) if text else StructType(())
+        schema = parse_schema(text) if text else StructType(())
+        if not self.store.trusted:
+            refuse_user_types(schema)
+        return schema
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.spark.functions import functions_of
 from lakebed.spark.projection import quote, spark_type
+from lakebed.spark.sql_expressions import table_expression
 from lakebed.spec.column_metadata import current_default, generation_expression
 from lakebed.spec.schema import StructField, StructType
 
 
-def default_value(f: Any, field: StructField) -> Column:
-    """What a column has in a row that gives it no value. `f` are Spark's functions."""
+def default_value(owner: SparkSession | DataFrame, field: StructField) -> Column:
+    """What a column has in a row that gives it no value."""
     default = current_default(field)
-    value = f.lit(None) if default is None else f.expr(default)
+    value: Column = (
+        functions_of(owner).lit(None)
+        if default is None
+        else table_expression(owner, default, ExpressionKind.DEFAULT, field.name, ())
+    )
+    return value.cast(spark_type(field.data_type))
+
+
+def generated_value(
+    owner: SparkSession | DataFrame, field: StructField, schema: StructType
+) -> Column:
+    """What a generated column has, by the other columns of the row."""
+    sql = generation_expression(field)
+    assert sql is not None
+    value = table_expression(owner, sql, ExpressionKind.GENERATED, field.name, schema)
     return value.cast(spark_type(field.data_type))
 
 
@@ -27,9 +42,8 @@ def with_generated(
     f = functions_of(rows)
     columns = []
     for field in schema.fields:
-        sql = generation_expression(field)
         value = f.col(quote(field.name))
-        if sql is not None and not is_given(field.name):
-            value = f.expr(sql).cast(spark_type(field.data_type)).alias(field.name)
+        if generation_expression(field) is not None and not is_given(field.name):
+            value = generated_value(rows, field, schema).alias(field.name)
         columns.append(value)
     return rows.select(*columns)

@@ -173,12 +173,16 @@ class Listing:
     def uris(self, places: pa.Int64Array) -> list[str]:
         """Hadoop's names of files: URIs whose characters are not escaped."""
         paths = self.files.column("path").take(places)
-        if _are_simple(paths):
+        store = self.snapshot.store
+        if store.trusted and _are_simple(paths):
             uris: list[str] = pc.binary_join_element_wise(f"{self.root}/", paths, "").to_pylist()
             return uris
         return [self._uri(path) for path in paths.to_pylist()]
 
     def _uri(self, path: str) -> str:
+        # The same rule as for what Lakebed reads itself.
+        home, place = self.snapshot.store.resolve(path)
+        home.check_link(place)
         if not is_absolute(path):
             return f"{self.root}/{decode_path(path)}"
         scheme, authority, decoded = split_absolute(path)
@@ -198,8 +202,8 @@ class Listing:
 def _are_simple(paths: pa.ChunkedArray) -> bool:
     """Whether all are in the folder of the table, under names without escapes."""
     found = (
-        pc.starts_with(paths, "/"),
-        *(pc.match_substring(paths, each) for each in ("%", ":")),
+        *(pc.starts_with(paths, each) for each in ("/", ".")),
+        *(pc.match_substring(paths, each) for each in ("%", ":", "/.", "//")),
     )
     return not any(pc.any(each).as_py() for each in found)
 

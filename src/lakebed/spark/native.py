@@ -23,10 +23,12 @@ from lakebed.spark.plane_options import ScanOptions
 from lakebed.spark.positions import FILE, POSITION, Positions, noted_positions
 from lakebed.spark.projection import quote
 from lakebed.spark.scan import scan
+from lakebed.spark.sql_expressions import sql_column
 from lakebed.spark.vector_files import WrittenVector, known_vectors, written_vectors
 from lakebed.spark.workers import write as workers
 from lakebed.spark.write import num_partitions, write_files
 from lakebed.spec.actions import Add, DeletionVector
+from lakebed.spec.deletion_vectors import log_path
 from lakebed.storage.store import Store
 
 
@@ -60,7 +62,7 @@ class NativePlane:
             only=only,
         )
         if asked.where is not None:
-            frame = frame.where(asked.where)
+            frame = frame.where(sql_column(frame, asked.where))
         if asked.columns is not None:
             frame = frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
         return frame
@@ -99,6 +101,12 @@ class NativePlane:
         prefix_length: int,
     ) -> list[WrittenVector]:
         names = list(sums)
+        for vector in vectors.values():
+            # Tasks open these files by themselves.
+            reference = log_path(vector)
+            if reference is not None:
+                home, path = self.store.resolve(reference)
+                home.check_link(path)
         marked = MarkedRows(_numbers(frame, sums), FILE, POSITION, names)
         # All bitmaps of a file come to one task, one after the other.
         bitmaps = marked.bitmaps().repartition(FILE).sortWithinPartitions(FILE)

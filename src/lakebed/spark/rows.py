@@ -15,11 +15,13 @@ from pyspark.sql import Column, DataFrame
 
 from lakebed.arrow.write import FileLayout
 from lakebed.errors import SchemaMismatchError
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.spark.fitting import fitted, limited
 from lakebed.spark.functions import functions_of
-from lakebed.spark.generated import default_value
+from lakebed.spark.generated import default_value, generated_value
 from lakebed.spark.projection import quote, spark_type
 from lakebed.spark.rule_errors import rule_message
+from lakebed.spark.sql_expressions import sql_column, table_expression
 from lakebed.spec.column_metadata import (
     generation_expression,
     identity,
@@ -113,7 +115,7 @@ class _Preparation:
         source = self._given.find(field.name)
         marks = identity(field)
         if source is None:
-            value = default_value(self._f, field) if marks is None else self._numbered(field)
+            value = default_value(self._frame, field) if marks is None else self._numbered(field)
             return value.alias(field.name)
         is_new = not self._keeps_identity
         if marks is not None and is_new and not marks.allow_explicit_insert:
@@ -155,16 +157,12 @@ class _Preparation:
         if not absent:
             return frame
         columns = [
-            self._generated(field).alias(field.name)
+            generated_value(self._frame, field, self._schema).alias(field.name)
             if field.name in absent
             else self._f.col(quote(field.name))
             for field in self._schema.fields
         ]
         return frame.select(*columns, *self._carried)
-
-    def _generated(self, field: StructField) -> Column:
-        sql = generation_expression(field)
-        return self._f.expr(sql).cast(spark_type(field.data_type))
 
     # --- rules ---
 
@@ -173,14 +171,20 @@ class _Preparation:
         for field in self._schema.fields:
             sql = generation_expression(field)
             if sql is not None and field.name in self._given:
-                same = self._f.col(quote(field.name)).eqNullSafe(self._generated(field))
+                wanted = generated_value(self._frame, field, self._schema)
+                same = self._f.col(quote(field.name)).eqNullSafe(wanted)
                 yield Rule(f"generated column {field.name!r} <=> {sql}", same)
-        for sql in invariants(self._schema).values():
-            yield Rule(f"invariant {sql}", self._f.expr(sql))
+        for path, sql in invariants(self._schema).items():
+            holds = self._of_table(sql, ExpressionKind.INVARIANT, render_path(path))
+            yield Rule(f"invariant {sql}", holds)
         for name, sql in self._layout.properties.constraints.items():
-            yield Rule(f"CHECK constraint {name} ({sql})", self._f.expr(sql))
+            holds = self._of_table(sql, ExpressionKind.CHECK, name)
+            yield Rule(f"CHECK constraint {name} ({sql})", holds)
         if condition is not None:
-            yield Rule(f"condition {condition}", self._f.expr(condition))
+            yield Rule(f"condition {condition}", sql_column(self._frame, condition))
+
+    def _of_table(self, sql: str, kind: ExpressionKind, where: str) -> Column:
+        return table_expression(self._frame, sql, kind, where, self._schema)
 
     def _not_null(self) -> Iterator[Rule]:
         partitions = {name.lower() for name in self._layout.partition_columns}

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from lakebed.spark.functions import is_connect
 from lakebed.storage.locations import Location, parse_location
 from lakebed.storage.options import is_storage_option
+from lakebed.storage.references import EXTERNAL_PATHS, UNTRUSTED
 
 SINGLE_WRITER = "spark.lakebed.singleWriter"
 """The storage option `single_writer` for all tables of a session."""
@@ -26,7 +27,11 @@ def storage_options(
 ) -> dict[str, str]:
     """What `open_store` is to be given for a location, on a session, with options of a read."""
     where = parse_location(location)
-    given = {key.lower(): value for key, value in options.items() if is_storage_option(key)}
+    given = _limits(session)
+    asked = {key.lower(): value for key, value in options.items() if is_storage_option(key)}
+    if given.get(UNTRUSTED, "").lower() == "true":
+        asked.pop(UNTRUSTED, None)
+    given |= asked
     rules = _RULES.get(where.scheme)
     if rules is None:
         return given
@@ -51,6 +56,12 @@ def translated(where: Location, settings: Mapping[str, str]) -> dict[str, str]:
     return _with_scheme(found)
 
 
+EXTERNAL_SETTING = "spark.lakebed.externalPaths"
+UNTRUSTED_SETTING = "spark.lakebed.untrusted"
+LIMITS = {EXTERNAL_SETTING: EXTERNAL_PATHS, UNTRUSTED_SETTING: UNTRUSTED}
+"""Settings of a session, and the storage options that they become."""
+
+
 @dataclass(frozen=True)
 class _Rule:
     """One of Hadoop's settings; `{bucket}` and the like in its names are those of the location."""
@@ -65,6 +76,19 @@ class _Rule:
             for each in self.hadoop
             if host or "{host}" not in each
         ]
+
+
+def _limits(session: SparkSession) -> dict[str, str]:
+    """What the session says of all tables; a limit that is on cannot be taken off by an option."""
+    names = list(LIMITS)
+    if is_connect(session):
+        known: dict[str, Any] = session.conf.getAll
+        found = {name: known[name] for name in names if name in known}
+    else:
+        from lakebed.spark.internals.jvm import Jvm
+
+        found = Jvm.of(session).own_settings(names)
+    return {LIMITS[name]: value for name, value in found.items()}
 
 
 def _settings(session: SparkSession, names: list[str]) -> dict[str, str]:

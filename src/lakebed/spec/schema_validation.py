@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from lakebed.errors import SchemaError
+from lakebed.errors import SchemaError, UnsupportedFeatureError
 from lakebed.spec.schema import (
     VOID,
     ArrayType,
@@ -15,11 +15,22 @@ from lakebed.spec.schema import (
     MapType,
     Path,
     StructType,
+    UserDefinedType,
     render_path,
     walk,
     walk_structs,
     walk_types,
 )
+
+
+def refuse_user_types(schema: StructType) -> None:
+    """A type of a user's names a class, which Spark loads when it sees the schema."""
+    for field in schema.fields:
+        if any(isinstance(each, UserDefinedType) for each in walk_types(field.data_type)):
+            raise UnsupportedFeatureError(
+                f"column {field.name!r} has a user-defined type, whose class Spark would load",
+                hint="the table was opened as untrusted; open it without that if you trust it",
+            )
 
 
 def validate(schema: StructType) -> None:

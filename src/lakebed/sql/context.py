@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.spark.arrow_frames import arrow_frame
-from lakebed.spark.functions import functions_of
+from lakebed.spark.sql_expressions import sql_column
 from lakebed.sql.markers import Values
 from lakebed.sql.statement import Slice
 
@@ -25,7 +25,7 @@ class SqlContext:
     def column(self, text: str, *parts: Slice) -> Column:
         """An expression, made of parts of the statement."""
         found = None if self.values is None else self.values.column(text, parts)
-        return functions_of(self.session).expr(text) if found is None else found
+        return sql_column(self.session, text) if found is None else found
 
     def query(self, text: str, *parts: Slice) -> DataFrame:
         """The rows of a query, made of parts of the statement."""

@@ -15,6 +15,7 @@ from io import FileIO
 import pyarrow as pa
 
 from lakebed.errors import (
+    ExternalPathError,
     LakebedError,
     NotWrittenError,
     ObjectExistsError,
@@ -46,12 +47,15 @@ class LocalStore(Store):
         neighbours: Neighbours,
         *,
         durability: Durability = Durability.NONE,
+        trusted: bool = True,
     ) -> None:
         self.location = location
         self.root = "/" + location.path
         self._durability: Durability | Callable[[], Durability] = durability
         self._prefix = self.root.rstrip("/") + "/"
         self._neighbours = neighbours
+        self.trusted = trusted
+        self._real = None if trusted else os.path.realpath(self.root).rstrip("/") + "/"
 
     @property
     def durability(self) -> Durability:
@@ -96,7 +100,7 @@ class LocalStore(Store):
         # One translation of errors for all: OPTIMIZE asks for thousands of small files.
         try:
             for path in paths:
-                with _open(self._prefix + checked_path(path)) as file:
+                with _open(self._file(path)) as file:
                     found.append(file.readall())
         except (OSError, UnicodeError):
             self.get(path)
@@ -166,7 +170,7 @@ class LocalStore(Store):
     def exists(self, path: str) -> bool:
         # Asked for dozens of names whenever a log is opened: one stat and little around it.
         try:
-            return stat.S_ISREG(os.stat(self._prefix + checked_path(path)).st_mode)
+            return stat.S_ISREG(os.stat(self._file(path)).st_mode)
         except _ABSENT:
             return False
         except OSError:
@@ -180,6 +184,10 @@ class LocalStore(Store):
             self.head(path)
             return pa.OSFile(file, "rb")
 
+    def check_link(self, path: str) -> None:
+        if self._real is not None:
+            self._file(path)
+
     def local_file(self, path: str) -> str | None:
         return self._file(path)
 
@@ -187,7 +195,13 @@ class LocalStore(Store):
         return self._neighbours.resolve(self, self.location, uri)
 
     def _file(self, path: str) -> str:
-        return self._prefix + checked_path(path)
+        file = self._prefix + checked_path(path)
+        if self._real is not None and not os.path.realpath(file).startswith(self._real):
+            raise ExternalPathError(
+                f"a link leads {file} out of the table's folder",
+                hint="the table was opened as untrusted; open it without that if you trust it",
+            )
+        return file
 
     def _names(self, folder: str) -> list[str]:
         with self._errors("list", folder):
@@ -208,7 +222,7 @@ class LocalStore(Store):
         """None where there is no regular file; it may also have gone since it was listed."""
         with self._errors("look at", path):
             try:
-                status = os.stat(self._prefix + path)
+                status = os.stat(self._prefix + path if self._real is None else self._file(path))
             except _ABSENT:
                 return None
         if not stat.S_ISREG(status.st_mode):

@@ -65,8 +65,12 @@ class Location:
 
     def reference(self, uri: str) -> Location:
         """The place that a file reference in a log below this location means."""
-        if _URL.match(uri):
+        if match := _URL.match(uri):
+            _check_parts(match[2], uri)
             return parse_location(uri)
+        if ":/" in uri and (nested := _SCHEME.match(uri)):
+            # Hadoop would look for a file system of this name.
+            raise _unknown_scheme(nested[1], uri)
         if uri.startswith("/"):
             return self.root.join(_decoded(uri.strip("/"), uri, self.scheme))
         return self.join(_decoded(uri, uri, self.scheme))
@@ -90,6 +94,7 @@ def parse_location(url_or_path: str | os.PathLike[str]) -> Location:
 
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(/.*)\Z", re.DOTALL)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 _UNENCODABLE = re.compile(r"[\0\ud800-\udc7f\udd00-\udfff]")
 _AUTHORITIES = {
     "memory": re.compile(r"[^/\s]*"),
@@ -143,6 +148,14 @@ def _file(rest: str, url: str) -> Location:
         )
     # Not through `_decoded`: a user may write '..' in the location of a table.
     return _local("/" + unquote(path, errors="surrogateescape").lstrip("/"))
+
+
+def _check_parts(path: str, uri: str) -> None:
+    """A user may write '..' in the location of a table, a log may not."""
+    if any(part in (".", "..") for part in unquote(path, errors="replace").split("/")):
+        raise StorageUrlError(
+            f"{uri!r} is not a valid location", hint="No part of it may be '.' or '..'."
+        )
 
 
 def _bucket(kind: str, rest: str, url: str) -> Location:

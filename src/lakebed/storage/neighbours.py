@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable
 
 from lakebed.storage.locations import Location
+from lakebed.storage.references import References
 from lakebed.storage.store import Store
 
 
 class Neighbours:
-    def __init__(self, opener: Callable[[Location], Store]) -> None:
+    def __init__(self, opener: Callable[[Location], Store], references: References) -> None:
         self._opener = opener
+        self._references = references
         self._opened: dict[Location, Store] = {}
 
     def resolve(self, home: Store, location: Location, uri: str) -> tuple[Store, str]:
@@ -25,6 +27,7 @@ class Neighbours:
         inside = location.relative(target)
         if inside is not None:
             return home, inside
+        self._references.check(location, target, uri)
         return self._open(target.root), target.path
 
     def _open(self, root: Location) -> Store:

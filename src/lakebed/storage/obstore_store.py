@@ -43,7 +43,10 @@ class ObstoreStore(Store):
         location: Location,
         neighbours: Neighbours,
         connection: Connection | MemoryConnection,
+        *,
+        trusted: bool = True,
     ) -> None:
+        self.trusted = trusted
         self.location = location
         self.cheap_probes = location.scheme == "memory"
         self._prefix = f"{location.path}/" if location.path else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -23,6 +23,8 @@ from lakebed.storage.durability import (
     from_environment,
     parse_durability,
 )
+from lakebed.storage.locations import Location
+from lakebed.storage.references import EXTERNAL_PATHS, UNTRUSTED, References, external_places
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,13 @@ class Options:
 
     single_writer: bool = False
     """Whether a store may be used that cannot decide between two writers."""
+
+    external_paths: frozenset[Location] | None = frozenset()
+    untrusted: bool = False
+
+    @property
+    def references(self) -> References:
+        return References(self.external_paths, self.untrusted)
 
     def config(self, kind: str) -> dict[str, str]:
         """What is the provider's own: credentials, region, endpoint."""
@@ -240,10 +249,12 @@ _UNITS = {
     "min": timedelta(minutes=1),
 }
 _SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_OWN = {
+_OWN: dict[str, Callable[[str, Any], Any]] = {
     "max_retries": _count,
     "retry_timeout": _duration,
     "durability": durability_of,
     "single_writer": _switch,
     "instance_credentials": _switch,
+    EXTERNAL_PATHS: lambda _, value: external_places(value),
+    UNTRUSTED: _switch,
 }

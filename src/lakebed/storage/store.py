@@ -34,6 +34,8 @@ class Store(ABC):
 
     cheap_probes: bool = False
     """True where `exists` and `head` cost microseconds, so that guessing beats listing."""
+    trusted: bool = True
+    """False where nothing may lead out of the root, and no class may be loaded for a table."""
 
     @property
     @abstractmethod
@@ -113,6 +115,12 @@ class Store(ABC):
 
     def prune_root(self) -> None:  # noqa: B027
         """The same for the folder of the store, unless something is in it."""
+
+    def check_link(self, path: str) -> None:  # noqa: B027
+        """Refuses a file that another reader is to open, if a link leads it where it may not be.
+
+        Every other method does so itself.
+        """
 
     @abstractmethod
     def head(self, path: str) -> ObjectMeta:

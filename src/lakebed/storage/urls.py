@@ -31,10 +31,16 @@ def open_store(
 
 
 def _open(options: Options, location: Location) -> Store:
-    neighbours = Neighbours(partial(_open, options))
+    neighbours = Neighbours(partial(_open, options), options.references)
     if location.scheme == "file":
-        return LocalStore(location, neighbours, durability=options.durability)
+        return LocalStore(
+            location,
+            neighbours,
+            durability=options.durability,
+            trusted=not options.untrusted,
+        )
     if location.scheme == "memory":
-        return ObstoreStore(location, neighbours, MemoryConnection(location.authority))
+        memory = MemoryConnection(location.authority)
+        return ObstoreStore(location, neighbours, memory, trusted=not options.untrusted)
     connection = Connection(location, options)
-    return ObstoreStore(location, neighbours, connection)
+    return ObstoreStore(location, neighbours, connection, trusted=not options.untrusted)

@@ -40,6 +40,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
+from lakebed.storage.references import EXTERNAL_PATHS, UNTRUSTED
 from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
 
@@ -311,18 +312,25 @@ def open_table(
     version: int | None = None,
     timestamp: str | datetime | int | None = None,
     storage_options: StorageOptions | None = None,
+    *,
+    untrusted: bool = False,
+    external_paths: str | Sequence[str] | None = None,
 ) -> Table:
     """Open a Delta table: its newest version, or the one of a version number or a time.
 
     `path` is a folder or a URL (s3://, gs://, abfss://, file://, memory://). A time without a
-    zone is UTC; a number is milliseconds since 1970.
+    zone is UTC; a number is milliseconds since 1970. An `untrusted` table can have no file outside
+    of its folder. `external_paths` names other buckets that it can have files in, or is "allow".
     """
     if isinstance(timestamp, bool) or not isinstance(timestamp, str | datetime | int | None):
         raise InvalidArgumentError(
             f"timestamp={timestamp!r} is not a time",
             hint="give a datetime, or a text such as 2026-01-31 12:00:00",
         )
-    log = TableLog(open_store(path, storage_options))
+    limits: dict[str, Any] = {UNTRUSTED: True} if untrusted else {}
+    if external_paths is not None:
+        limits[EXTERNAL_PATHS] = external_paths
+    log = TableLog(open_store(path, {**(storage_options or {}), **limits}))
     return Table(log, log.snapshot(version, timestamp))
 
 

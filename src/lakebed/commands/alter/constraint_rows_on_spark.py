@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pyspark.errors import AnalysisException
 
 from lakebed.errors import InvalidArgumentError
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.functions import functions_of
 from lakebed.spark.plane import Plane
+from lakebed.spark.sql_expressions import table_expression
 
 
 class CountOnSpark:
@@ -19,11 +21,11 @@ class CountOnSpark:
         self._plane = plane
         self._options = options
 
-    def __call__(self, snapshot: Snapshot, condition: str) -> int:
+    def __call__(self, snapshot: Snapshot, name: str, condition: str) -> int:
         frame = self._plane.scan(snapshot, self._options)
         f = functions_of(frame)
         try:
-            holds = f.expr(condition)
+            holds = table_expression(frame, condition, ExpressionKind.CHECK, name, snapshot.schema)
             wrong = frame.where(~f.coalesce(holds, f.lit(False)))
             return int(wrong.count())
         except AnalysisException as error:

@@ -15,12 +15,12 @@ from lakebed.spec.features import upgraded_for
 from lakebed.spec.properties import CONSTRAINT_PREFIX
 from lakebed.spec.schema import BOOLEAN
 
-CountViolations = Callable[[Snapshot, str], int]
-"""How many rows of a version do not meet a condition: it is false or null for them."""
+CountViolations = Callable[[Snapshot, str, str], int]
+"""How many rows of a version do not meet a named condition: it is false or null for them."""
 _RESERVED = "__char_varchar_length_check__"
 
 
-def count_violations(snapshot: Snapshot, condition: str) -> int:
+def count_violations(snapshot: Snapshot, _: str, condition: str) -> int:
     """By reading the rows into Arrow. Only the columns of the condition are read."""
     try:
         holds = parse_predicate(condition, snapshot.schema)
@@ -93,7 +93,7 @@ def _find(snapshot: Snapshot, name: str) -> tuple[str, str] | None:
 
 
 def _check_rows(snapshot: Snapshot, name: str, condition: str, count: CountViolations) -> None:
-    violations = count(snapshot, condition)
+    violations = count(snapshot, name, condition)
     if violations:
         raise ConstraintViolationError(
             f"{violations} row(s) of the table do not meet the constraint {name} ({condition})",

@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparkStruct
 
 from lakebed.errors import PredicateError, SchemaError
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.expressions.tokens import Kind, tokenize
-from lakebed.spark.functions import functions_of
+from lakebed.spark.sql_expressions import table_expression
 from lakebed.spark.types import visible_schema
 from lakebed.spec.column_metadata import generation_expression
 from lakebed.spec.schema import (
@@ -53,7 +54,8 @@ def check_generated(session: SparkSession, schema: StructType) -> None:
 
 def _type_of(frame: DataFrame, field: StructField, sql: str) -> DataType:
     try:
-        found = frame.select(functions_of(frame).expr(sql)).schema.fields[0].dataType
+        value = table_expression(frame, sql, ExpressionKind.GENERATED, field.name, frame.columns)
+        found = frame.select(value).schema.fields[0].dataType
     except AnalysisException as error:
         raise SchemaError(
             f"the expression {sql!r} of the generated column {quote_name(field.name)} does not "

@@ -30,14 +30,15 @@ from lakebed.commands.named_tables import Place, create_named, place_for
 from lakebed.commands.row_target import USER_METADATA
 from lakebed.commands.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.writes import write_request
 from lakebed.sessions.save import save_at
-from lakebed.spark.functions import functions_of
 from lakebed.spark.location import open_location
 from lakebed.spark.session_catalog import find, not_found
 from lakebed.spark.session_settings import all_settings
+from lakebed.spark.sql_expressions import table_expression
 from lakebed.spec.column_mapping import strip
 from lakebed.spec.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX
@@ -212,7 +213,8 @@ class _NewTable:
         frame = self.asked.session.createDataFrame([], SparkStruct.fromJson(schema.to_json()))
         for name, text in checks.items():
             try:
-                _ = frame.where(functions_of(frame).expr(text)).schema
+                holds = table_expression(frame, text, ExpressionKind.CHECK, name, schema)
+                _ = frame.where(holds).schema
             except AnalysisException as error:
                 raise InvalidArgumentError(
                     f"the constraint {name} does not work: {str(error).splitlines()[0]}"

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import JavaObject, Question, column
+from lakebed.spark.generated import default_value
 from lakebed.spark.internals.columns import is_always_true
 from lakebed.spark.location import open_location
-from lakebed.spec.column_metadata import current_default
 from lakebed.tables.delta_table import DeltaTable
 from lakebed.tables.merge_builder import DeltaMergeBuilder
 
@@ -78,8 +78,7 @@ def _default(asked: Question, name: str) -> Column:
     store, _ = open_location(asked.session, asked.path, {})
     plain = name[1:-1].replace("``", "`")
     field = TableLog(store).snapshot().schema.find(plain)
-    text = None if field is None else current_default(field)
-    return F.lit(None) if text is None else F.expr(text)
+    return F.lit(None) if field is None else default_value(asked.session, field)
 
 
 def _table(asked: Question) -> DeltaTable:

@@ -31,6 +31,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "insert": ("writes", "insert"),
     "insert_many": ("writes", "insert_many"),
     "replace_on": ("replaced", "replace_on"),
+    "check_default": ("writes", "check_default"),
     "delete": ("row_changes", "delete"),
     "update": ("row_changes", "update"),
     "merge": ("row_changes", "merge"),

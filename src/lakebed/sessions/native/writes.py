@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.frame_write import FrameWrite, write_frame
 from lakebed.errors import InvalidArgumentError
+from lakebed.expressions.allowed import ExpressionKind
 from lakebed.sessions.native.question import Question, column
 from lakebed.sessions.native.reads import opened
 from lakebed.sessions.native.replaced import check_count, has_partition, replaces_partitions
@@ -24,6 +25,7 @@ from lakebed.spark.assigning import (
 from lakebed.spark.command_reads import CommandReads
 from lakebed.spark.internals.columns import column_sql, is_always_true
 from lakebed.spark.location import open_location
+from lakebed.spark.sql_expressions import check_expression
 
 _PARTITION_COLUMNS = "__partition_columns"
 _CLUSTERING_COLUMNS = "__clustering_columns"
@@ -101,6 +103,12 @@ def _prepared(asked: Question) -> tuple[DataFrame, WriteRequest, Column | None]:
     if condition is not None and is_always_true(asked.session, condition):
         condition = None
     return _as_stored(asked, asked.frame(rows), request), request, condition
+
+
+def check_default(asked: Question) -> None:
+    """Before the word DEFAULT becomes the expression that the table has for a column."""
+    text, name = str(asked.request["text"]), str(asked.request["column"])
+    check_expression(asked.session, text, ExpressionKind.DEFAULT, name, ())
 
 
 @dataclass

@@ -108,6 +108,15 @@ class Jvm:
         found = {name: settings.get(name) for name in names}
         return {name: str(value) for name, value in found.items() if value is not None}
 
+    def own_settings(self, names: Sequence[str]) -> dict[str, str]:
+        """Those of the settings that the session itself has: a call for each."""
+        found = {name: self._settings.get(name) for name in names}
+        return {name: str(value) for name, value in found.items() if value is not None}
+
+    @cached_property
+    def _settings(self) -> JavaObject:
+        return self.session._jsparkSession.sessionState().conf().settings()
+
     def _hadoop_settings(self) -> JavaObject:
         return self.session._jsparkSession.sessionState().newHadoopConf()
 

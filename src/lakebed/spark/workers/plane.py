@@ -27,6 +27,7 @@ from lakebed.spark.plane import FileSettings, Noting
 from lakebed.spark.plane_options import COLUMNS, WHERE, ScanOptions
 from lakebed.spark.positions import FILE, POSITION, WORD, Positions, find_positions, words
 from lakebed.spark.projection import quote
+from lakebed.spark.sql_expressions import sql_column
 from lakebed.spark.store_options import storage_options
 from lakebed.spark.types import visible_schema
 from lakebed.spark.vector_files import WrittenVector
@@ -83,7 +84,8 @@ class WorkersPlane:
         if asked.where is None or self._is_understood(asked.where, snapshot):
             return self._load(snapshot, asked, options, only, follows)
         everything = replace(asked, columns=None, where=None)
-        frame = self._load(snapshot, everything, options, only, follows).where(asked.where)
+        frame = self._load(snapshot, everything, options, only, follows)
+        frame = frame.where(sql_column(frame, asked.where))
         return frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
 
     def _install_scan_rule(self) -> None:

@@ -14,7 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -169,12 +168,10 @@ final class Defaults {
     }
     Expression value = Literal$.MODULE$.create(null, DataTypes.NullType);
     if (field.metadata().contains(CURRENT)) {
-      try {
-        value = session.sessionState().sqlParser().parseExpression(
-            field.metadata().getString(CURRENT));
-      } catch (ParseException error) {
-        Internals.raise(error);
-      }
+      String text = field.metadata().getString(CURRENT);
+      Map request = Bridge.map(new Object[] {"text", text, "column", field.name()});
+      Bridge.ask("check_default", request, session, null);
+      value = TableExpressions.parsed(text);
     }
     return found instanceof Alias
         ? (Expression) ((Alias) found).withNewChildren(
