@@ -60,6 +60,7 @@ _CONTRACT = (
     "tests/spark/test_native_source.py",
     "tests/spark/test_spark_internals.py",
     "tests/spark/test_jvm_rules.py",
+    "tests/sql/test_rows_by_plans.py",
     "tests/apis/test_apis.py",
 )
 

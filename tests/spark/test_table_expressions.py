@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.errors import ExpressionNotAllowedError, SchemaError
+from lakebed.errors import ExpressionNotAllowedError, PredicateError, SchemaError, SqlError
 from lakebed.expressions.allowed import SETTING
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -247,3 +247,18 @@ def test_what_delta_spark_allows_in_generated_columns_is_allowed(
     assert found["who"] == spark.sql("SELECT current_user()").head()[0]
     assert found["now"] is not None
     assert (found["g1"], found["g4"], found["g6"]) == ("AB", "aby", "b")
+
+
+def test_thousands_of_parentheses_are_an_error_of_lakebed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The parser of Spark would fill the stack of its thread."""
+    path = str(tmp_path / "t")
+    spark.range(3).write.format("delta").save(path)
+    deep = "(" * 5000 + "id = 1" + ")" * 5000
+    table = DeltaTable.forPath(spark, path)
+    with pytest.raises(PredicateError, match="nested too deep"):
+        table.delete(deep)
+    with pytest.raises(SqlError, match="nested too deep"):
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE {deep}")
+    assert len(Independent(path).to_pyarrow_table()) == 3

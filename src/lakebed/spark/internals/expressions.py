@@ -5,9 +5,11 @@ Tests are in `test_table_expressions`.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
+from py4j.java_gateway import JavaClass
 from pyspark.sql import Column, SparkSession
 
 from lakebed.expressions.allowed import Parts
@@ -30,5 +32,13 @@ def parts_of(session: SparkSession, sql: str) -> Parts:
 
 def _java(session: SparkSession) -> Any:
     gateway: Any = session.sparkContext._gateway
-    load_classes(gateway, str(session.version))
-    return gateway.jvm.lakebed.TableExpressions
+    known = vars(gateway)
+    if _KEPT not in known:
+        load_classes(gateway, str(session.version))
+        found = JavaClass("lakebed.TableExpressions", gateway._gateway_client)
+        # py4j would look up a method each time.
+        known[_KEPT] = SimpleNamespace(column=found.column, parts=found.parts)
+    return known[_KEPT]
+
+
+_KEPT = "_lakebed_table_expressions"

@@ -45,7 +45,11 @@ abstract class DeltaParserBase extends SparkSqlParser {
 
   /** @param context the values of parameters; null without any */
   protected LogicalPlan parsed(String text, Object context) {
-    return GuardImmediate.checked(unchecked(text, context), text);
+    try {
+      return GuardImmediate.checked(unchecked(text, context), text);
+    } catch (StackOverflowError error) {
+      throw LakebedException.nestedTooDeep("SQL", "the statement");
+    }
   }
 
   private LogicalPlan unchecked(String text, Object context) {

@@ -16,6 +16,13 @@ public class LakebedException extends RuntimeException implements SparkThrowable
     this.condition = condition;
   }
 
+  /** Spark's parser calls itself for each level, until the stack of the thread is full. */
+  static LakebedException nestedTooDeep(String code, String what) {
+    String message = "[" + code + "] " + what + " is nested too deep to be parsed"
+        + "\n  hint: use fewer parentheses, or IN instead of many OR";
+    return new LakebedException(message, code, null);
+  }
+
   /** Messages of Lakebed begin with their code in brackets. */
   static LakebedException of(RuntimeException error) {
     String message = String.valueOf(error.getMessage());

@@ -53,6 +53,8 @@ public final class TableExpressions {
   static Expression parsed(String text) {
     try {
       return CatalystSqlParser$.MODULE$.parseExpression(text);
+    } catch (StackOverflowError error) {
+      throw LakebedException.nestedTooDeep("PREDICATE", "the expression");
     } catch (Throwable error) {
       // A ParseException is a checked one, which Scala does not declare.
       Internals.raise(error);
