@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import signal
 import stat
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 
 from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from lakebed.storage import Store, atomic_files, open_store
+from lakebed.storage.durability import Durability
+from lakebed.storage.local import LocalStore
 
 
 @pytest.fixture
@@ -318,3 +321,11 @@ def test_the_root_goes_only_if_nothing_is_in_it(tmp_path: Path) -> None:
     store.delete("x")
     store.prune_root()
     assert not store.has_root()
+
+
+def test_a_pickled_store_has_the_durability_that_its_session_chose(tmp_path: Path) -> None:
+    """Python workers get stores; the session that knows the setting cannot go with them."""
+    store = open_store(tmp_path)
+    assert isinstance(store, LocalStore)
+    store.choose_durability(lambda: Durability.ALL)
+    assert pickle.loads(pickle.dumps(store)).durability is Durability.ALL

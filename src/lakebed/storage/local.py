@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import FileIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -66,6 +67,10 @@ class LocalStore(Store):
     def choose_durability(self, choose: Callable[[], Durability]) -> None:
         """Ask for it when something is written: readers need not know."""
         self._durability = choose
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers get the answer: who is asked may be a session, which stays in the driver."""
+        return {**vars(self), "_durability": self.durability}
 
     @property
     def url(self) -> str:
