@@ -134,24 +134,27 @@ def read_vector(
     open_file: Callable[[str], GetRange],
     *,
     file: str | None = None,
-    num_rows: int = FILE_ROWS,
+    num_rows: int | None = None,
 ) -> RowIndexSet:
     """The rows that a descriptor of the log deletes.
 
     `open_file` gets the vector's file in the form of `add.path` and gives a reader of ranges; it
     is not called for an inline vector. `file` names the data file in errors, `num_rows` is how many
-    rows it has: a vector of a few bytes may mark any number, and is refused if it marks others.
+    rows it has, if that is known: a vector of a few bytes may mark any number, and is refused if it
+    marks others.
     """
     path = None if is_inline(vector) else log_path(vector)
     name = file or "inline deletion vector"
-    if vector.cardinality > num_rows:
+    if num_rows is not None and vector.cardinality > num_rows:
         raise _damaged(name, f"it deletes {vector.cardinality} rows, the file has {num_rows}")
+    if vector.cardinality > FILE_ROWS:
+        raise _damaged(name, f"it deletes {vector.cardinality} rows, at most {FILE_ROWS} are read")
     if path is None:
         rows = decode_bitmap(inline_data(vector), file=name)
         rows = _with_cardinality(rows, vector.cardinality, name)
     else:
         rows = read_stored(vector, open_file(path), file=path)
-    if rows.end > num_rows:
+    if num_rows is not None and rows.end > num_rows:
         raise _damaged(name, f"it deletes row {rows.end - 1}, the file has {num_rows} rows")
     return rows
 

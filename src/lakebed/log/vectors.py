@@ -9,12 +9,11 @@ from pyroaring import BitMap64
 from lakebed.errors import DataFileError, ObjectNotFoundError
 from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, read_vector
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.limits import FILE_ROWS
 from lakebed.storage.store import Store
 
 
 def deleted_rows(
-    store: Store, vector: DeletionVector | None, *, file: str, num_rows: int = FILE_ROWS
+    store: Store, vector: DeletionVector | None, *, file: str, num_rows: int | None = None
 ) -> RowIndexSet:
     """`store` is that of the table; `file` names the data file in errors, `num_rows` are its."""
     if vector is None:
