@@ -30,9 +30,7 @@ _GAPS = {
         "tables that the DataFrame API creates or replaces by name have the operation WRITE",
         "save new: as table",
         "save: saveAsTable overwrite",
-        "save: writeTo createOrReplace",
         "save new: as table with a path",
-        "save new: writeTo create",
     ),
     **_listed(
         gap,
@@ -84,18 +82,6 @@ _ON_PURPOSE = {
     **_listed(
         on_purpose,
         "error",
-        "a name may be followed by @v and a version, which delta-spark does not parse",
-        "time travel: version with at",
-    ),
-    **_listed(
-        on_purpose,
-        "error",
-        "ADD COLUMN IF NOT EXISTS works, which delta-spark does not parse",
-        "alter: add if not exists",
-    ),
-    **_listed(
-        on_purpose,
-        "error",
         "SHOW CREATE TABLE works, which delta-spark refuses",
         "show: create table",
     ),
@@ -129,12 +115,6 @@ _ON_PURPOSE = {
         "error rows",
         "replaceWhere with an append is refused; delta-spark ignores the option",
         "save: replaceWhere with append",
-    ),
-    **_listed(
-        on_purpose,
-        "error rows",
-        "a column can be renamed to its own name in other case",
-        "column mapping: rename in other case",
     ),
 }
 
