@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,12 +86,19 @@ def add_file(
     partition_values: Mapping[str, str | None] | None = None,
     logged_as: str | None = None,
     parquet: Mapping[str, Any] | None = None,
+    copied: Path | None = None,
     **action: Any,
 ) -> Add:
-    """Write a data file and commit it; `logged_as` is its path in the log."""
+    """Write a data file and commit it; `logged_as` is its path in the log.
+
+    `copied` is a file to take instead, that has as many rows.
+    """
     file = path / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(data, file, **(parquet or {}))
+    if copied is None:
+        pq.write_table(data, file, **(parquet or {}))
+    else:
+        shutil.copy(copied, file)
     add = Add(
         path=logged_as or name,
         partition_values=partition_values or {},

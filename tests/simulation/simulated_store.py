@@ -24,6 +24,7 @@ from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from lakebed.storage import ObjectMeta, Store
 from lakebed.storage.locations import parse_location
 from lakebed.storage.neighbours import Neighbours
+from lakebed.storage.references import References
 from lakebed.storage.store import checked_path, split_start
 
 T = TypeVar("T")
@@ -114,7 +115,7 @@ class SimulatedStore(Store):
         self._objects = objects
         self._client = client
         self._turns = objects.turns
-        self._neighbours = Neighbours(_no_other)
+        self._neighbours = Neighbours(_no_other, References())
         self._location = parse_location(URL)
         self.cheap_probes = objects.cheap_probes
 

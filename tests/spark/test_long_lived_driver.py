@@ -322,7 +322,10 @@ class Callers:
         self._monkeypatch = monkeypatch
 
     def answers(self, what: str, answer: Callable[[Question], Any]) -> None:
-        self._monkeypatch.setitem(side.ANSWERS, what, answer)  # type: ignore[arg-type]
+        others = side.answer_of
+        self._monkeypatch.setattr(
+            side, "answer_of", lambda name: answer if name == what else others(name)
+        )
 
     def task(self, what: str) -> Any:
         return self._caller.apply(what, self.spark._jsparkSession)

@@ -216,8 +216,7 @@ def test_variants_are_read_natively(spark: SparkSession, tmp_path: Path) -> None
     source = spark.sql(f"SELECT 1L AS n, parse_json('{text}') AS v UNION ALL SELECT 2L, NULL")
     source.coalesce(1).write.parquet(str(tmp_path / "made"))
     (file,) = (tmp_path / "made").glob("*.parquet")
-    add_file(tmp_path, pa.table({"n": [0]}), "x.parquet")
-    shutil.copy(file, tmp_path / "x.parquet")
+    add_file(tmp_path, pa.table({"n": [1, 2]}), "x.parquet", copied=file)
     frame = load(spark, tmp_path).orderBy("n")
     found = frame.selectExpr("n", "to_json(v) AS j", "variant_get(v, '$.a[1].b', 'string') AS b")
     assert found.collect() == [(1, '{"a":[1,{"b":"x"}],"c":null}', "x"), (2, None, None)]

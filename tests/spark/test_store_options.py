@@ -122,8 +122,11 @@ def test_another_spelling_of_an_option_replaces_the_setting() -> None:
     parse_options(found)
 
 
-def test_local_tables_ask_the_session_nothing(tmp_path: Any) -> None:
-    assert storage_options(None, str(tmp_path), {"mergeSchema": "true"}) == {}  # type: ignore[arg-type]
+def test_local_tables_ask_the_session_for_limits_alone(tmp_path: Any) -> None:
+    session: Any = ConnectSession(
+        **{"spark.lakebed.untrusted": "true", "spark.hadoop.fs.s3a.access.key": "me"}
+    )
+    assert storage_options(session, str(tmp_path), {"mergeSchema": "true"}) == {"untrusted": "true"}
 
 
 def test_a_service_principal_of_azure_brings_its_tenant() -> None:

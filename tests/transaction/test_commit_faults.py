@@ -372,11 +372,11 @@ def _make_old(store: Store, *, days: int) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS])
-@pytest.mark.parametrize("fsync", [False, True])
+@pytest.mark.parametrize("durability", ["none", "log"])
 def test_a_full_disk_or_a_missing_permission_is_definite(
-    number: int, fsync: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, durability: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = FaultStore(open_store(str(tmp_path), {"fsync": str(fsync).lower()}))
+    store = FaultStore(open_store(str(tmp_path), {"durability": durability}))
     transaction = appending(store.inner, store)
 
     def refuse(*_: object) -> None:
@@ -390,12 +390,12 @@ def test_a_full_disk_or_a_missing_permission_is_definite(
     assert TableLog(store).snapshot().version == 0
 
 
-@pytest.mark.parametrize("step", ["close", "_sync_folder"])
+@pytest.mark.parametrize("step", ["close", "_sync"])
 def test_a_disk_that_is_full_after_the_commit_has_its_name_does_not_deny_it(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Network drives may say so as late as that; the commit is read back."""
-    store = open_store(str(tmp_path), {"fsync": "true"})
+    store = open_store(str(tmp_path), {"durability": "log"})
     transaction = appending(store, store)
     failed: list[int] = []
 
