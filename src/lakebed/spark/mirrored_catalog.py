@@ -21,7 +21,7 @@ from lakebed.catalog.names import check_location, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
 from lakebed.errors import InvalidArgumentError, TableExistsError, presentable
 from lakebed.spark.catalog_entry import NewEntry, TableEntry, TakenError
-from lakebed.spark.internals.catalog import REFUSALS, JvmCatalog, reason_of
+from lakebed.spark.internals.catalog import JvmCatalog, reason_of, refusals
 
 SETTING = "spark.lakebed.catalog"
 _GENERATION = "_lakebed_catalog_generation"
@@ -74,7 +74,7 @@ class MirroredCatalog:
         """
         try:
             yield
-        except REFUSALS as error:
+        except refusals() as error:
             if (self._url, name) not in _reported:
                 _reported.add((self._url, name))
                 _LOG.warning(
@@ -209,7 +209,7 @@ class MirroredCatalog:
             try:
                 # Before it is stored: what this Spark refuses would be hidden from it for ever.
                 self._mirror_namespace(space)
-            except REFUSALS as error:
+            except refusals() as error:
                 raise InvalidArgumentError(
                     f"Spark cannot make the schema {name} at {place}: {reason_of(error)}",
                     hint="choose another name or location, or give Spark a connector for its store",

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
@@ -38,13 +37,19 @@ _FIELDS = [
 _NO_COLUMNS = json.dumps({"type": "struct", "fields": []})
 
 
-REFUSALS = (PySparkException, Py4JError)
-"""What calls of the JVM raise; some versions of PySpark translate more of Java's exceptions."""
+def refusals() -> tuple[type[Exception], ...]:
+    """What calls of the JVM raise; some versions of PySpark translate more of Java's exceptions."""
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:
+        # Clients of Spark Connect import this module, and need not have py4j.
+        return (PySparkException,)
+    return PySparkException, Py4JError
 
 
 def reason_of(error: Exception) -> str:
     """The first line: Java's errors have their trace below it."""
-    text = error.java_exception if isinstance(error, Py4JJavaError) else error
+    text = getattr(error, "java_exception", error)
     return (str(text).splitlines() or [type(error).__name__])[0]
 
 
