@@ -1,4 +1,4 @@
-"""Commits of many processes to one table on an S3 server, some of which are killed meanwhile.
+"""Commits of many processes to one table on an S3 server, some of which are killed on the way.
 
     ./run bench stores                    16 writers, 10 minutes
     ./run bench stores --seconds 60
