@@ -123,7 +123,7 @@ def main() -> None:
 @contextlib.contextmanager
 def _asked() -> Iterator[list[str]]:
     """What the JVM asks of file indexes meanwhile."""
-    from lakebed.spark.file_index import DeltaFileIndex
+    from lakebed.spark.native.file_index import DeltaFileIndex
 
     asked: list[str] = []
     answer = DeltaFileIndex.apply

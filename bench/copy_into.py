@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import lakebed
-from lakebed.commands.log_only import HANDLED_FEATURES
+from lakebed.commands.target.log_only import HANDLED_FEATURES
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Txn
 from lakebed.storage import open_store

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import orjson
 import pyarrow as pa
 
-from lakebed.formats import checkpoint_file, commit, digest, parquet_digest
+from lakebed.formats import checkpoint_file, digest, parquet_digest
+from lakebed.formats import commit_file as commit
 from lakebed.formats.checkpoint_schema import V1_KINDS
 from lakebed.formats.file_actions import REMOVE_SCHEMA, adds_to_table
 from lakebed.formats.parquet_checkpoint import SMALL, ParquetCheckpoint

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.listing import latest_segment
-from lakebed.log.names import commit_path
+from lakebed.log.listing.listing import latest_segment
+from lakebed.log.listing.log_names import commit_path
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, Metadata, Protocol
 from lakebed.storage import Store, open_store

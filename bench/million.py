@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.formats import commit
+from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA
-from lakebed.log.checkpoint_writer import write_checkpoint
 from lakebed.log.files import FileState, MemoryFiles, empty_tail
-from lakebed.log.names import LogFile, commit_path
+from lakebed.log.listing.log_names import LogFile, commit_path
+from lakebed.log.listing.segment import LogSegment
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.replay import TableHead
-from lakebed.log.segment import LogSegment
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, CommitInfo, Metadata, Protocol
 from lakebed.storage import open_store

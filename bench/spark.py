@@ -31,8 +31,8 @@ import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.spec.actions import Add, Metadata, Protocol, Remove
-from lakebed.spec.deletion_vectors import file_name, new_file, stored_vector
 from lakebed.spec.schema import LONG, StructField, StructType, schema_to_json
+from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction
 

@@ -27,8 +27,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.spark.catalog_entry import NewEntry
-from lakebed.spark.session_catalog import create_entry
+from lakebed.catalog.entry import NewEntry
+from lakebed.spark.catalog.session_catalog import create_entry
 
 Summary = Callable[[list[float]], float]
 WARM = 60

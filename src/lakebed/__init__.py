@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lakebed.sessions.drop_in.install import install_as_delta
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
-    from lakebed.tables.create import create
+    from lakebed.tables.create_standalone import create
     from lakebed.tables.delta_table import DeltaTable
     from lakebed.tables.table import Scan, Table, convert, is_delta_table, write
     from lakebed.tables.table import open_table as open
@@ -39,7 +39,7 @@ _HOMES = {
     "Scan": "lakebed.tables.table:Scan",
     "Table": "lakebed.tables.table:Table",
     "convert": "lakebed.tables.table:convert",
-    "create": "lakebed.tables.create:create",
+    "create": "lakebed.tables.create_standalone:create",
     "enable": "lakebed.sessions.enable:enable",
     "explain_scan": "lakebed.sessions.explain:explain_scan",
     "install_as_delta": "lakebed.sessions.drop_in.install:install_as_delta",
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ImportError as error:
-        from lakebed.spark.internals.versions import refuse_import
+        from lakebed.spark.internals.session.versions import refuse_import
 
         refuse_import(f"lakebed.{name}", error)
         raise

@@ -13,21 +13,21 @@ from typing import Any
 import pyarrow as pa
 
 import lakebed
-from lakebed.commands.alter.add_columns import add_columns
-from lakebed.commands.alter.alter_column import alter_column
-from lakebed.commands.alter.change import AlterTarget
 from lakebed.commands.alter.cluster_by import cluster_by
+from lakebed.commands.alter.columns.add_columns import add_columns
+from lakebed.commands.alter.columns.alter_column import alter_column
+from lakebed.commands.alter.columns.drop_columns import drop_columns
+from lakebed.commands.alter.columns.rename_column import rename_column
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint
-from lakebed.commands.alter.drop_columns import drop_columns
-from lakebed.commands.alter.drop_feature import drop_feature
-from lakebed.commands.alter.properties import set_comment, set_properties, unset_properties
-from lakebed.commands.alter.protocol import add_feature, upgrade_protocol
-from lakebed.commands.alter.rename_column import rename_column
-from lakebed.commands.create import TableDefinition, create_table
+from lakebed.commands.alter.features.drop_feature import drop_feature
+from lakebed.commands.alter.table_properties import set_comment, set_properties, unset_properties
+from lakebed.commands.alter.upgrade_protocol import add_feature, upgrade_protocol
+from lakebed.commands.create.create_table import TableDefinition, create_table
+from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.errors import FeatureDropPendingError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.checkpoint_writer import write_checkpoint
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import LONG, StructField, StructType
 from lakebed.transaction import Operation, Transaction

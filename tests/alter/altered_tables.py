@@ -13,7 +13,7 @@ import duckdb_extension_delta
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from lakebed.commands.alter.change import AlterTarget
+from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store

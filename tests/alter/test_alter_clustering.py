@@ -13,7 +13,7 @@ from made_tables import commit
 
 import lakebed
 from lakebed.commands.alter.cluster_by import cluster_by
-from lakebed.commands.alter.clustering_columns import physical_clustering_columns
+from lakebed.commands.target.clustering_columns import physical_clustering_columns
 from lakebed.errors import (
     ConcurrentDomainError,
     InvalidArgumentError,

@@ -14,7 +14,7 @@ from made_tables import column, make_table
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError, SchemaError, UnsupportedFeatureError
-from lakebed.spec.column_metadata import IDENTITY_START, IDENTITY_STEP
+from lakebed.spec.columns.column_metadata import IDENTITY_START, IDENTITY_STEP
 from lakebed.spec.schema import LONG, VOID
 
 WIDE = {"delta.enableTypeWidening": "true"}

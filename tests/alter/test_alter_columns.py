@@ -21,8 +21,8 @@ from altered_tables import (
 from made_tables import column, make_table
 
 import lakebed
-from lakebed.commands.alter.add_columns import add_columns
-from lakebed.commands.alter.drop_columns import drop_columns
+from lakebed.commands.alter.columns.add_columns import add_columns
+from lakebed.commands.alter.columns.drop_columns import drop_columns
 from lakebed.errors import (
     InvalidArgumentError,
     LakebedError,
@@ -30,7 +30,7 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedFeatureError,
 )
-from lakebed.spec.column_metadata import GENERATION_EXPRESSION
+from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
 
 ITEM = {"sku": "a", "count": 1}

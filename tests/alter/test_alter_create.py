@@ -12,7 +12,7 @@ from altered_tables import by_deltalake, by_duckdb, interrupted, last_commit, op
 from deltalake import DeltaTable
 
 import lakebed
-from lakebed.commands.create import Mode, TableDefinition, create_table
+from lakebed.commands.create.create_table import Mode, TableDefinition, create_table
 from lakebed.errors import (
     AppendOnlyError,
     ConcurrentAppendError,
@@ -22,7 +22,7 @@ from lakebed.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
+from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
 

@@ -15,8 +15,8 @@ from altered_tables import by_duckdb, ordered, target
 
 import lakebed
 from faults import Fault, FaultStore
-from lakebed.commands.alter.properties import set_properties
-from lakebed.commands.create import create_table
+from lakebed.commands.alter.table_properties import set_properties
+from lakebed.commands.create.create_table import create_table
 from lakebed.errors import ConflictError, LakebedError
 from lakebed.storage import Store, open_store
 

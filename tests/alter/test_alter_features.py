@@ -24,8 +24,8 @@ from deltalake import DeltaTable, write_deltalake
 from made_tables import column, commit, make_table
 
 import lakebed
-from lakebed.commands.alter import column_mapping_traces
-from lakebed.commands.alter.drop_feature import drop_feature
+from lakebed.commands.alter.features import column_mapping_traces
+from lakebed.commands.alter.features.drop_feature import drop_feature
 from lakebed.errors import (
     ConflictError,
     FeatureDropPendingError,
@@ -36,8 +36,8 @@ from lakebed.errors import (
 )
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.listing import list_log
+from lakebed.log.listing.listing import list_log
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.spec.actions import DomainMetadata, Protocol
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import VARIANT

@@ -122,8 +122,8 @@ def test_an_overwrite_with_another_schema_keeps_the_ids_of_columns_that_stay(pat
 
 
 def test_deletion_vectors_that_are_only_a_default_stay_off(path: Path) -> None:
-    from lakebed.commands.write_options import WriteOptions
-    from lakebed.commands.write_target import new_table
+    from lakebed.commands.target.write_options import WriteOptions
+    from lakebed.commands.target.write_target import new_table
     from lakebed.formats.arrow_types import from_arrow_schema
 
     vectors = {"delta.enableDeletionVectors": "true"}
@@ -283,7 +283,7 @@ def test_a_write_that_began_before_is_a_conflict(path: Path) -> None:
 def test_files_that_come_while_it_is_turned_on_are_a_conflict(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakebed.commands.alter import properties
+    from lakebed.commands.alter import table_properties as properties
 
     lakebed.write(path, FLAT, partition_by=["p"], properties=MAPPED)
     lakebed.write(path, FLAT.slice(0, 0), mode="overwrite")

@@ -15,7 +15,7 @@ import lakebed
 import lakebed.exceptions
 import lakebed.tables
 from lakebed.commands.alter.constraints import add_constraint
-from lakebed.commands.alter.properties import set_properties
+from lakebed.commands.alter.table_properties import set_properties
 from lakebed.errors import ConflictError, RowConflictError
 
 # As delta-spark's documentation gives them.

@@ -17,9 +17,9 @@ from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
-from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.transaction import Operation, Transaction
-from lakebed.transaction.conflicts import _MOST_BYTES
+from lakebed.transaction.conflicts.conflicts import _MOST_BYTES
 
 UPDATE = Operation("UPDATE")
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lakebed.arrow.incoming import to_arrow_table
+from lakebed.arrow.write.incoming import to_arrow_table
 
 LATER = datetime(2024, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
 MICROS = 1_704_067_200_000_000

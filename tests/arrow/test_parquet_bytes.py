@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakebed
-from lakebed.arrow.parquet_bytes import ParquetBytes
+from lakebed.arrow.write.parquet_bytes import ParquetBytes
 from lakebed.formats.arrow_types import from_arrow_schema, parquet_schema
 
 NAN = math.nan

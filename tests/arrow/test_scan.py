@@ -27,8 +27,7 @@ from lakebed.errors import (
 )
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
 from lakebed.spec.actions import DeletionVector, Remove
-from lakebed.spec.column_mapping import physical_name
-from lakebed.spec.deletion_vectors import file_name, inline_vector, new_file, stored_vector
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,
@@ -46,6 +45,7 @@ from lakebed.spec.schema import (
     schema_to_json,
     transform,
 )
+from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
 
 UTC = dt.timezone.utc
 

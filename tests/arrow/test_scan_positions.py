@@ -16,8 +16,8 @@ from lakebed.errors import SchemaError
 from lakebed.expressions import parse_predicate
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import inline_vector
 from lakebed.spec.schema import STRING
+from lakebed.spec.vector_descriptors import inline_vector
 
 # Row `n` of a file has the number FIRST + n.
 FIRST, COUNT = 1000, 35

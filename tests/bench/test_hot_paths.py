@@ -16,7 +16,7 @@ import pytest
 
 import lakebed
 from gauges import CountingStore, instructions
-from lakebed.log.names import commit_path
+from lakebed.log.listing.log_names import commit_path
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
 from lakebed.tables.table import Table

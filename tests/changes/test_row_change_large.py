@@ -18,12 +18,12 @@ from test_row_change_matrix import CHANGES, Rows, others, source, start, states
 import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.log.vectors import deleted_rows
-from lakebed.spark.native import NativePlane
-from lakebed.spark.plane import Plane
-from lakebed.spark.positions import FILE, POSITION
-from lakebed.spark.workers.plane import WorkersPlane
+from lakebed.spark.native.native_plane import NativePlane
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.plane.position_bitmaps import FILE, POSITION
+from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import file_name, inline_vector, new_file, stored_vector
+from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
 from lakebed.storage import open_store
 
 __all__ = ["states"]

@@ -625,7 +625,7 @@ def test_rows_that_change_under_a_command(
     """A function that lies about being deterministic: the counts differ, so nothing happens."""
     # So many rows that the counts are hardly ever the same by chance.
     table = make(spark, tmp_path / "t", "SELECT id FROM range(1000000)", **VECTORS)
-    from lakebed.commands import update as module
+    from lakebed.commands import update_rows as module
 
     monkeypatch.setattr(module, "check_condition", lambda *_: None)
     # Of a larger table, which is looked at twice.

@@ -73,7 +73,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.vectors import deleted_rows
 from lakebed.spark.planes import SETTING
 from lakebed.spec.actions import Add
-from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import StructType
 
 LONG = int(os.environ.get("LAKEBED_LONG", "0"))

@@ -21,7 +21,7 @@ from lakebed.cli.main import main
 from lakebed.cli.results import Result, show
 from lakebed.cli.runner import message_of
 from lakebed.cli.shell import Shell
-from lakebed.cli.statements import parts, split
+from lakebed.cli.statement_splitter import parts, split
 
 
 def test_semicolons_divide_statements_but_not_inside_quotes_and_comments() -> None:

@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.commands import write
-from lakebed.commands.copy_source import glob_pattern
+from lakebed.commands.copy_into.source_files import glob_pattern
+from lakebed.commands.write import write_rows as write
 from lakebed.errors import (
     DataFileError,
     InvalidArgumentError,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from lakebed.commands.fsck import repair_table
+from lakebed.commands.repair_table import repair_table
 from lakebed.errors import AppendOnlyError
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store

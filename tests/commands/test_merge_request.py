@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from lakebed.commands.merge_request import Action, Clause, Kind, MergeRequest
+from lakebed.commands.merge.merge_request import Action, Clause, Kind, MergeRequest
 from lakebed.errors import InvalidArgumentError
 
 SOURCE: Any = object()

@@ -338,7 +338,7 @@ _KILLED = """
 import os, signal, sys
 import pyarrow as pa
 import lakebed
-import lakebed.commands.write as command
+import lakebed.commands.write.write_rows as command
 
 def stop(*args):
     print(sum(name.endswith(".parquet") for name in os.listdir(sys.argv[1])), flush=True)

@@ -23,7 +23,7 @@ from made_tables import (
 import lakebed
 from lakebed.errors import AppendOnlyError, UnsupportedFeatureError
 from lakebed.spec.actions import DomainMetadata, Protocol
-from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import VARIANT, walk
 

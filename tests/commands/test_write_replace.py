@@ -14,8 +14,8 @@ import pytest
 import lakebed
 from faults import Fault, FaultStore
 from lakebed.arrow.table_rows import TableRows
-from lakebed.commands.write import write_table
-from lakebed.commands.write_options import WriteOptions
+from lakebed.commands.target.write_options import WriteOptions
+from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import (
     ConflictError,
     ConstraintViolationError,

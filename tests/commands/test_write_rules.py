@@ -20,7 +20,7 @@ from lakebed.errors import (
     UnsupportedFeatureError,
 )
 from lakebed.formats.arrow_types import to_arrow_type
-from lakebed.spec.column_metadata import identity, with_invariant
+from lakebed.spec.columns.column_metadata import identity, with_invariant
 from lakebed.spec.schema import (
     CHAR_VARCHAR,
     DATE,

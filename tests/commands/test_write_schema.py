@@ -21,6 +21,7 @@ from lakebed.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from lakebed.spec.columns.type_widening import type_changes
 from lakebed.spec.schema import (
     BINARY,
     INTEGER,
@@ -32,7 +33,6 @@ from lakebed.spec.schema import (
     StructField,
     StructType,
 )
-from lakebed.spec.type_widening import type_changes
 
 BASE = pa.table({"id": [1], "who": pa.array([{"name": "a"}])})
 

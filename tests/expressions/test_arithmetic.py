@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import EvaluationError
-from lakebed.expressions.arithmetic import calculate
 from lakebed.expressions.coercion import decimal_result
+from lakebed.expressions.evaluator.arithmetic import calculate
 from lakebed.expressions.values import arrow_type
 from lakebed.spec.schema import DOUBLE, INTEGER, LONG, DataType, DecimalType
 

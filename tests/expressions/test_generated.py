@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lakebed.expressions import FileColumnsProtocol, parse_predicate, skip
 from lakebed.expressions.generated import GeneratedBounds
 from lakebed.expressions.values import arrow_type
-from lakebed.spec.column_metadata import GENERATION_EXPRESSION
+from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lakebed.errors import SchemaError
 from lakebed.formats import arrow_types as at
-from lakebed.spec import column_mapping
 from lakebed.spec import schema as s
+from lakebed.spec.columns import column_mapping
 
 SIMPLE = {
     s.STRING: pa.string(),

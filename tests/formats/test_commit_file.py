@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import LogCorruptedError
-from lakebed.formats import commit, digest
+from lakebed.formats import commit_file as commit
+from lakebed.formats import digest
 from lakebed.spec.actions import (
     Action,
     Add,

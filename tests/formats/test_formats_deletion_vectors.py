@@ -27,7 +27,7 @@ from lakebed.formats.deletion_vectors import (
     write_vectors,
 )
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import inline_vector, stored_vector
+from lakebed.spec.vector_descriptors import inline_vector, stored_vector
 
 EXAMPLE = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40, 6)
 FILE = "ab/deletion_vector.bin"

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pytest
 
 from lakebed.errors import PartitionValueError
-from lakebed.formats import statistics
 from lakebed.formats.file_actions import DELETION_VECTOR
-from lakebed.formats.statistics import FileColumns, parse_stats
+from lakebed.formats.statistics import statistics
+from lakebed.formats.statistics.statistics import FileColumns, parse_stats
 from lakebed.spec.schema import (
     BOOLEAN,
     DATE,

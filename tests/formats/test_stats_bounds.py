@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakebed.formats.stats_bounds import exact_values, lower_bound, upper_bound
-from lakebed.formats.stats_parsing import parse_stats
+from lakebed.formats.statistics.stats_bounds import exact_values, lower_bound, upper_bound
+from lakebed.formats.statistics.stats_parsing import parse_stats
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,

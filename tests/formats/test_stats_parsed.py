@@ -12,7 +12,7 @@ import pytest
 
 from lakebed.formats.arrow_types import to_arrow_type
 from lakebed.formats.parquet_checkpoint import ParquetCheckpoint
-from lakebed.formats.stats_parsed import conform_stats, has_column
+from lakebed.formats.statistics.stats_parsed import conform_stats, has_column
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakebed.formats import stats_parsing
 from lakebed.formats.arrow_types import to_arrow_type
-from lakebed.formats.stats_parsing import parse_stats
+from lakebed.formats.statistics import stats_parsing
+from lakebed.formats.statistics.stats_parsing import parse_stats
 from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,

@@ -26,7 +26,8 @@ from service_tables import killed_at_every_call
 import lakebed
 from faults import Fault, FaultStore
 from lakebed.errors import ConcurrentWriteError
-from lakebed.iceberg import changes, publish_after_commit
+from lakebed.iceberg import publish_after_commit
+from lakebed.iceberg import version_changes as changes
 from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store

@@ -28,9 +28,9 @@ from pyiceberg.table import StaticTable
 
 import lakebed
 from lakebed.errors import UnsupportedFeatureError
-from lakebed.iceberg.schema import iceberg_fields
-from lakebed.iceberg.values import partition_summary, to_bytes
-from lakebed.spec.column_mapping import COLUMN_ID
+from lakebed.iceberg.iceberg_schema import iceberg_fields
+from lakebed.iceberg.iceberg_values import partition_summary, to_bytes
+from lakebed.spec.columns.column_mapping import COLUMN_ID
 from lakebed.spec.schema import (
     DOUBLE,
     LONG,

@@ -21,8 +21,8 @@ from edge_values import NAN, Filter, edge_table
 from edge_writers import BY_OTHERS, BY_SPARK, WRITERS, setting
 
 import lakebed
-from lakebed.arrow.parquet_bytes import ParquetBytes
-from lakebed.spark.write import FLOAT_DICTIONARIES
+from lakebed.arrow.write.parquet_bytes import ParquetBytes
+from lakebed.spark.native.write import FLOAT_DICTIONARIES
 
 TURNS = 30 if os.environ.get("LAKEBED_ALL_EDGE_VALUES") else 1
 

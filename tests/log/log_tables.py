@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults import FaultStore
-from lakebed.formats import checkpoint_file, commit
+from lakebed.formats import checkpoint_file
+from lakebed.formats import commit_file as commit
 from lakebed.formats.checkpoint_schema import V1_KINDS
-from lakebed.log.checkpoint_content import content_of
-from lakebed.log.names import commit_path, part_checkpoint_path
+from lakebed.log.listing.log_names import commit_path, part_checkpoint_path
+from lakebed.log.maintenance.checkpoint_content import content_of
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, CommitInfo, Metadata, Protocol

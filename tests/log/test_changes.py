@@ -32,15 +32,15 @@ from lakebed.errors import (
 )
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, read_vector
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.change_range import ChangeRange
-from lakebed.log.changes import Changes, read_changes
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.names import commit_path
+from lakebed.log.change_feed.change_range import ChangeRange
+from lakebed.log.change_feed.changes import Changes, read_changes
+from lakebed.log.listing.log_names import commit_path
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, AddCdc, CommitInfo, DeletionVector, Metadata, Protocol, Remove
-from lakebed.spec.column_mapping import assign_column_mapping
-from lakebed.spec.deletion_vectors import inline_vector, new_file, stored_vector
+from lakebed.spec.columns.column_mapping import assign_column_mapping
 from lakebed.spec.schema import DATE, LONG, STRING, StructField, StructType, schema_to_json
+from lakebed.spec.vector_descriptors import inline_vector, new_file, stored_vector
 from lakebed.storage import Store
 
 FEED = {"enableChangeDataFeed": "true"}

@@ -37,8 +37,8 @@ from lakebed.errors import (
     UnsupportedFeatureError,
 )
 from lakebed.formats import last_checkpoint
-from lakebed.log.checkpoint_writer import Kind, write_checkpoint
-from lakebed.log.names import LAST_CHECKPOINT, classic_checkpoint_path
+from lakebed.log.listing.log_names import LAST_CHECKPOINT, classic_checkpoint_path
+from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import DeletionVector, DomainMetadata, Protocol, Remove, Txn
@@ -343,7 +343,7 @@ def test_the_policy_of_the_table_chooses_the_kind(memory: Store) -> None:
 def test_large_tables_get_sidecars_by_themselves(
     memory: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebed.log.checkpoint_writer.FILES_PER_SIDECAR", 2)
+    monkeypatch.setattr("lakebed.log.maintenance.checkpoint_writer.FILES_PER_SIDECAR", 2)
     write_checkpoint(grow(memory, 4, protocol=V2, checkpointPolicy="v2"))
     assert len([path for path in paths(memory) if path.startswith("_sidecars/")]) == 3
     forget_commits(memory, range(4))

@@ -20,10 +20,11 @@ from log_tables import (
 from strategies import Key, Model, histories, key_of
 
 from faults import FaultStore
-from lakebed.formats import checksum, commit
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.checksum_writer import checksum_for, write_checksum
-from lakebed.log.names import checksum_path, commit_path
+from lakebed.formats import checksum
+from lakebed.formats import commit_file as commit
+from lakebed.log.listing.log_names import checksum_path, commit_path
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
+from lakebed.log.maintenance.checksum_writer import checksum_for, write_checksum
 from lakebed.log.table_log import TableLog
 from lakebed.log.totals import BOUNDARIES
 from lakebed.spec.actions import (

@@ -23,11 +23,8 @@ from timed_store import TimedStore
 
 from faults import Fault
 from lakebed.errors import LakebedError, LogCorruptedError, VersionNotFoundError
-from lakebed.log.checkpoint_writer import Kind, write_checkpoint
-from lakebed.log.cleanup import clean_up, cut_off
-from lakebed.log.compaction import compact
-from lakebed.log.listing import list_log
-from lakebed.log.names import (
+from lakebed.log.listing.listing import list_log
+from lakebed.log.listing.log_names import (
     SIDECAR_FOLDER,
     LogFile,
     checksum_path,
@@ -36,7 +33,10 @@ from lakebed.log.names import (
     compaction_path,
     parse_name,
 )
-from lakebed.log.segment import build_segment
+from lakebed.log.listing.segment import build_segment
+from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
+from lakebed.log.maintenance.cleanup import clean_up, cut_off
+from lakebed.log.maintenance.compaction import compact
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol

@@ -7,9 +7,9 @@ from log_tables import NOW, V2, create, file, grow, metadata, names, write_commi
 
 from faults import FaultStore
 from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.compaction import compact, reconcile
-from lakebed.log.names import commit_path, compaction_path
+from lakebed.log.listing.log_names import commit_path, compaction_path
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
+from lakebed.log.maintenance.compaction import compact, reconcile
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import (
     Add,

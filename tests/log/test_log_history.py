@@ -5,9 +5,9 @@ from log_tables import create, file, forget_commits, grow, memory_store, metadat
 from timed_store import TimedStore
 
 from lakebed.errors import VersionNotFoundError
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.history import HISTORY_SCHEMA
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.history import HISTORY_SCHEMA
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.storage import Store
 

@@ -12,9 +12,9 @@ import pytest
 import lakebed
 from gauges import CountingStore, instructions
 from lakebed.errors import LakebedError, LogCorruptedError
-from lakebed.log.listing import latest_segment, newer_commits, read_hint
-from lakebed.log.names import LAST_CHECKPOINT, LogFile, commit_path
-from lakebed.log.segment import build_segment
+from lakebed.log.listing.listing import latest_segment, newer_commits, read_hint
+from lakebed.log.listing.log_names import LAST_CHECKPOINT, LogFile, commit_path
+from lakebed.log.listing.segment import build_segment
 from lakebed.spec.limits import HINT_BYTES
 from lakebed.storage import open_store
 

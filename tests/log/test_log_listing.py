@@ -18,9 +18,15 @@ from log_tables import (
 from faults import FaultStore
 from lakebed.errors import LogCorruptedError, TableNotFoundError, VersionNotFoundError
 from lakebed.formats.last_checkpoint import LastCheckpoint
-from lakebed.log.checkpoint_writer import Kind, write_checkpoint
-from lakebed.log.listing import latest_segment, list_log, newer_commits, read_hint, segment_at
-from lakebed.log.names import LAST_CHECKPOINT, classic_checkpoint_path, commit_path
+from lakebed.log.listing.listing import (
+    latest_segment,
+    list_log,
+    newer_commits,
+    read_hint,
+    segment_at,
+)
+from lakebed.log.listing.log_names import LAST_CHECKPOINT, classic_checkpoint_path, commit_path
+from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store
 

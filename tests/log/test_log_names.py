@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.log.names import (
+from lakebed.log.listing.log_names import (
     checksum_path,
     classic_checkpoint_path,
     commit_path,

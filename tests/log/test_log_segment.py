@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import LogCorruptedError, TableNotFoundError, VersionNotFoundError
-from lakebed.log.names import (
+from lakebed.log.listing.log_names import (
     LogFile,
     checksum_path,
     classic_checkpoint_path,
@@ -16,7 +16,7 @@ from lakebed.log.names import (
     parse_name,
     part_checkpoint_path,
 )
-from lakebed.log.segment import LogSegment, build_segment
+from lakebed.log.listing.segment import LogSegment, build_segment
 
 
 def parsed(*paths: str) -> list[LogFile]:

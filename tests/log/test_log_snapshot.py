@@ -19,9 +19,9 @@ from log_tables import (
 
 from faults import FaultStore
 from lakebed.errors import LogCorruptedError, UnsupportedFeatureError
-from lakebed.log.checkpoint_writer import Kind, write_checkpoint
-from lakebed.log.checksum_writer import write_checksum
-from lakebed.log.names import checksum_path, classic_checkpoint_path, commit_path
+from lakebed.log.listing.log_names import checksum_path, classic_checkpoint_path, commit_path
+from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
+from lakebed.log.maintenance.checksum_writer import write_checksum
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import (

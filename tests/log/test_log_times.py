@@ -9,10 +9,10 @@ from log_tables import file, grow, listed_store, memory_store, metadata, write_c
 from timed_store import TimedStore
 
 from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.names import LogFile, commit_path
+from lakebed.log.listing.commit_times import CommitTimes, show, to_millis
+from lakebed.log.listing.log_names import LogFile, commit_path
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
-from lakebed.log.times import CommitTimes, show, to_millis
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.spec.properties import TableProperties
 

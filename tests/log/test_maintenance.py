@@ -21,9 +21,9 @@ from timed_store import TimedStore
 from faults import Fault, FaultStore
 from lakebed.errors import StorageError
 from lakebed.formats import last_checkpoint
-from lakebed.log.hint import cleaned_up_to
-from lakebed.log.maintenance import MaintenanceReport, after_commit, maintain
-from lakebed.log.names import LAST_CHECKPOINT, checksum_path, classic_checkpoint_path
+from lakebed.log.listing.hint import cleaned_up_to
+from lakebed.log.listing.log_names import LAST_CHECKPOINT, checksum_path, classic_checkpoint_path
+from lakebed.log.maintenance.after_commit import MaintenanceReport, after_commit, maintain
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Remove
@@ -96,7 +96,7 @@ def test_statistics_are_parsed_once_for_all_checkpoints_to_come(
     memory: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[int] = []
-    from lakebed.log import checkpoint_content
+    from lakebed.log.maintenance import checkpoint_content
 
     original = checkpoint_content.parse_stats
     monkeypatch.setattr(
@@ -220,7 +220,7 @@ def test_an_error_of_our_own_fails_no_commit(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("lakebed.log.maintenance.content_of", broken)
+    monkeypatch.setattr("lakebed.log.maintenance.after_commit.content_of", broken)
     report = commit(created(memory, checkpointInterval="1"), file(1))
     assert str(report.errors["checkpoint"]) == "a bug"
     assert names(report.snapshot) == ["0.parquet", "1.parquet"]

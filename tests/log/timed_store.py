@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from faults import FaultStore
-from lakebed.log.names import parse_name
+from lakebed.log.listing.log_names import parse_name
 from lakebed.storage import ObjectMeta, Store
 
 

@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakebed
-from lakebed.arrow import many_files
 from lakebed.arrow.curve_parts import curve_keys
 from lakebed.arrow.curves import Curve, Kind
-from lakebed.arrow.write import FileWriter
+from lakebed.arrow.small_files import many_files
+from lakebed.arrow.write.write import FileWriter
 from lakebed.commands.optimize.bins import by_partition
 from lakebed.commands.optimize.curve_columns import curve_columns
-from lakebed.commands.optimize.local import Local
+from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.request import LOCAL_BYTES, OptimizeRequest, local_bytes
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS

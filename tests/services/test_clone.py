@@ -29,7 +29,7 @@ from service_tables import (
 
 import lakebed
 from faults import FaultStore
-from lakebed.commands.clone import CloneOptions, clone_table
+from lakebed.commands.clone.clone_table import CloneOptions, clone_table
 from lakebed.errors import (
     ConcurrentAppendError,
     ConcurrentWriteError,
@@ -383,7 +383,7 @@ def test_rows_that_come_to_the_clone_meanwhile_are_not_lost(
 ) -> None:
     make(source)
     lakebed.open(source, version=0).clone(target)
-    monkeypatch.setattr("lakebed.commands.clone.Transaction", Meanwhile)
+    monkeypatch.setattr("lakebed.commands.clone.clone_table.Transaction", Meanwhile)
     Meanwhile.other = lambda: lakebed.write(target, numbers(90, 92))
     with pytest.raises(ConcurrentAppendError):
         lakebed.open(source).clone(target, replace=True)
@@ -396,7 +396,7 @@ def test_a_table_that_appears_meanwhile_is_kept(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(source)
-    monkeypatch.setattr("lakebed.commands.clone.Transaction", Meanwhile)
+    monkeypatch.setattr("lakebed.commands.clone.clone_table.Transaction", Meanwhile)
     Meanwhile.other = lambda: lakebed.write(target, numbers(90, 92))
     with pytest.raises(ConcurrentWriteError):
         lakebed.open(source).clone(target)
@@ -407,7 +407,7 @@ def test_commits_to_the_source_meanwhile_are_not_in_the_clone(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(source)
-    monkeypatch.setattr("lakebed.commands.clone.Transaction", Meanwhile)
+    monkeypatch.setattr("lakebed.commands.clone.clone_table.Transaction", Meanwhile)
     Meanwhile.other = lambda: lakebed.write(source, numbers(90, 92), mode="overwrite")
     lakebed.open(source).clone(target)
     assert ids(target) == list(range(20))

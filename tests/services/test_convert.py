@@ -18,7 +18,7 @@ from other_readers import rows_by_deltalake, rows_by_duckdb
 from service_tables import Meanwhile, actions, killed_at_every_call, last, numbers, opened
 
 import lakebed
-from lakebed.commands.convert import ConvertOptions, convert_folder
+from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder
 from lakebed.errors import (
     ConcurrentWriteError,
     DataFileError,
@@ -348,7 +348,7 @@ def test_a_table_that_appears_meanwhile_is_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(path, "a.parquet", numbers(0, 3))
-    monkeypatch.setattr("lakebed.commands.convert.Transaction", Meanwhile)
+    monkeypatch.setattr("lakebed.commands.convert.convert_folder.Transaction", Meanwhile)
     Meanwhile.other = lambda: lakebed.write(path, numbers(50, 52))
     with pytest.raises(ConcurrentWriteError):
         lakebed.convert(path)

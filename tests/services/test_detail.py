@@ -12,7 +12,7 @@ from service_tables import make, numbers
 
 import lakebed
 from lakebed.spec.actions import DomainMetadata
-from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.columns.column_mapping import physical_name
 
 COLUMNS = {
     "format": pa.string(),

@@ -26,9 +26,9 @@ from service_tables import (
 import lakebed
 from faults import Fault, FaultStore
 from lakebed.arrow.table_rows import TableRows
-from lakebed.commands.generate import generate_files
-from lakebed.commands.write import write_table
-from lakebed.commands.write_options import WriteOptions
+from lakebed.commands.generate_files import generate_files
+from lakebed.commands.target.write_options import WriteOptions
+from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import (
     InvalidArgumentError,
     InvalidCommitError,

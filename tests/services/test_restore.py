@@ -28,8 +28,8 @@ from service_tables import (
 )
 
 import lakebed
-from lakebed.commands.alter.clustering_columns import DOMAIN as CLUSTERING
-from lakebed.commands.restore import RestoreOptions, restore_table
+from lakebed.commands.restore_table import RestoreOptions, restore_table
+from lakebed.commands.target.clustering_columns import DOMAIN as CLUSTERING
 from lakebed.errors import (
     AppendOnlyError,
     ConcurrentAppendError,
@@ -41,7 +41,7 @@ from lakebed.errors import (
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Txn
-from lakebed.spec.column_metadata import identity
+from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.features import is_supported, upgraded
 from lakebed.storage import Store
 
@@ -287,7 +287,7 @@ def test_an_append_only_table_loses_no_rows(path: Path) -> None:
 
 
 def restore_with(path: Path, monkeypatch: pytest.MonkeyPatch, other: Callable[[], Any]) -> None:
-    monkeypatch.setattr("lakebed.commands.restore.Transaction", Meanwhile)
+    monkeypatch.setattr("lakebed.commands.restore_table.Transaction", Meanwhile)
     Meanwhile.other = other
     lakebed.open(path).restore(version=0)
 

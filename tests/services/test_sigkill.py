@@ -25,7 +25,7 @@ def slow(method):
         return method(*given)
     return run
 LocalStore.delete = slow(LocalStore.delete)
-import lakebed.commands.clone_files as files
+import lakebed.commands.clone.cloned_files as files
 files.copy_object = slow(files.copy_object)
 path, target = sys.argv[1:]
 """

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from lakebed.sessions.drop_in.settings import (
+from lakebed.sessions.drop_in.delta_spark_settings import (
     CATALOG,
     EXTENSION,
     lakebed_class,

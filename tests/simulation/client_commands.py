@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from simulated_store import URL
 
 import lakebed
-from lakebed.arrow.rows import prepare_rows
-from lakebed.arrow.write import FileLayout, write_files
+from lakebed.arrow.write.rows import prepare_rows
+from lakebed.arrow.write.write import FileLayout, write_files
 from lakebed.errors import TableNotFoundError
 from lakebed.expressions import parse_predicate
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.cleanup import clean_up
-from lakebed.log.compaction import compact
+from lakebed.log.maintenance.cleanup import clean_up
+from lakebed.log.maintenance.compaction import compact
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.vectors import deleted_rows
 from lakebed.spec.actions import Add, Remove

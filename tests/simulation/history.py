@@ -31,7 +31,7 @@ from turns import Client, Turns
 from verdict import Run, Verdict
 
 from lakebed.errors import CommitUnknownError, LakebedError, LogCorruptedError, StorageError
-from lakebed.log import maintenance
+from lakebed.log.maintenance import after_commit as maintenance
 from lakebed.storage import Store
 
 HOUR = 3_600_000.0

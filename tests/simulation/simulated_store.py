@@ -22,9 +22,9 @@ from turns import Client, Killed, Turns
 
 from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from lakebed.storage import ObjectMeta, Store
+from lakebed.storage.file_references import References
 from lakebed.storage.locations import parse_location
-from lakebed.storage.neighbours import Neighbours
-from lakebed.storage.references import References
+from lakebed.storage.neighbour_folders import Neighbours
 from lakebed.storage.store import checked_path, split_start
 
 T = TypeVar("T")

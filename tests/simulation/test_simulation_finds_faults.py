@@ -12,8 +12,10 @@ import pytest
 from history import History, HistoryError
 from simulated_store import Objects, Odds, SimulatedStore
 
-from lakebed.commands.vacuum import plan, selection
-from lakebed.log import checkpoint_content, cleanup, maintenance
+from lakebed.commands.vacuum import plan
+from lakebed.commands.vacuum import vacuum_selection as selection
+from lakebed.log.maintenance import after_commit as maintenance
+from lakebed.log.maintenance import checkpoint_content, cleanup
 from lakebed.transaction import commit
 from lakebed.transaction.winner import Winner
 

@@ -133,9 +133,9 @@ def _make(session: Any, plan: Plan, change: Change, tries: list[int]) -> int:
         writer = _rows(session, change).write.format("delta").mode("append")
         writer.option("userMetadata", change.name).save(plan.table)
         return len(change.ids)
-    from lakebed.commands.delete import delete_rows
-    from lakebed.commands.merge import merge_rows
-    from lakebed.commands.update import update_rows
+    from lakebed.commands.delete_rows import delete_rows
+    from lakebed.commands.merge.merge_rows import merge_rows
+    from lakebed.commands.update_rows import update_rows
 
     target = _target(session, plan, tries)
     if change.kind == "delete":
@@ -148,11 +148,11 @@ def _make(session: Any, plan: Plan, change: Change, tries: list[int]) -> int:
 
 
 def _target(session: Any, plan: Plan, tries: list[int]) -> Any:
-    from lakebed.commands.row_target import RowTarget
+    from lakebed.commands.target.row_target import RowTarget
     from lakebed.log.snapshot import Snapshot
     from lakebed.log.table_log import TableLog
-    from lakebed.spark.location import open_location
     from lakebed.spark.planes import plane_for
+    from lakebed.spark.stores.location import open_location
 
     class Counted(RowTarget):
         def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
@@ -168,7 +168,7 @@ def _target(session: Any, plan: Plan, tries: list[int]) -> Any:
 
 
 def _merge_request(session: Any, change: Change) -> Any:
-    from lakebed.commands.merge_request import Clause, MergeRequest
+    from lakebed.commands.merge.merge_request import Clause, MergeRequest
 
     clauses = (
         Clause("matched", "update", None, {"n": "t.n + s.n", "last": "s.last"}),

@@ -12,7 +12,7 @@ import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.spec.actions import Remove
-from lakebed.spec.deletion_vectors import inline_vector
+from lakebed.spec.vector_descriptors import inline_vector
 
 
 def delete(path: Path, indexes: list[int]) -> None:

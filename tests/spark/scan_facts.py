@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
-from lakebed.spark.file_index import find_index
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.listing import Chosen
+from lakebed.spark.native.file_index import find_index
+from lakebed.spark.native.file_listing import Chosen
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark.mirrored_catalog import SETTING
+from lakebed.spark.catalog.mirrored_catalog import SETTING
 
 
 @pytest.fixture(params=["own", "embedded"])

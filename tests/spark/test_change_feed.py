@@ -30,15 +30,15 @@ from lakebed.errors import (
 )
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.change_range import ChangeRange
-from lakebed.log.changes import read_changes
+from lakebed.log.change_feed.change_range import ChangeRange
+from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.settings import OUT_OF_RANGE
 from lakebed.spark.planes import SETTING
 from lakebed.spec.actions import Add, AddCdc, DeletionVector, Remove
-from lakebed.spec.column_mapping import column_id, physical_name
-from lakebed.spec.deletion_vectors import inline_vector
+from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.schema import LONG, STRING, StructField, StructType, schema_to_json
+from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 
 ENTRIES = [entry for entry in golden_entries() if "rows" in (entry.get("cdf") or {})]

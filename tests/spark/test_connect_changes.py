@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.commands import merge
+from lakebed.commands.merge import merge_rows as merge
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
-from lakebed.spark.functions import functions_of
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.transaction import Transaction
 
 AMBIGUOUS = r"nobody can tell which"

@@ -20,7 +20,7 @@ import lakebed
 from lakebed import DeltaTable
 from lakebed.spark.planes import SETTING
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import relative_path
+from lakebed.spec.vector_descriptors import relative_path
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 CHANGES = {"delta.enableChangeDataFeed": "true"}
@@ -221,7 +221,7 @@ def test_tables_with_folders_of_writes_are_read_changed_and_vacuumed(
     """Lakebed wrote the files of each write into a folder `write-<uuid>` once."""
     folder = "write-0b5a2d0c-8f0e-4d3f-9f43-0d8e6b3d1c11"
     with monkeypatch.context() as patch:
-        patch.setattr("lakebed.spark.write._random_folder", lambda _: folder)
+        patch.setattr("lakebed.spark.native.write._random_folder", lambda _: folder)
         frame(spark).write.format("delta").partitionBy("p").save(str(tmp_path))
     old = data_files(tmp_path)
     assert all(name.startswith("write-") for name in old)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark.explain import ScanReport
+from lakebed.spark.read.scan_reports import ScanReport
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ from scan_facts import load
 import lakebed
 from lakebed.errors import DataFileError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
-from lakebed.log.names import commit_path
-from lakebed.spark.file_sizes import check_sizes
+from lakebed.log.listing.log_names import commit_path
+from lakebed.spark.native.file_sizes import check_sizes
 from lakebed.spec.actions import Add
-from lakebed.spec.deletion_vectors import inline_vector
 from lakebed.spec.limits import DATA_FILE_BYTES, SMALLEST_FILE_BYTES
+from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 
 ROWS = 100

@@ -11,11 +11,11 @@ import pytest
 
 from lakebed.errors import NoConnectorError
 from lakebed.spark import planes
-from lakebed.spark.hadoop_way import HadoopWay, NoWay, hadoop_way
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.native import NativePlane
+from lakebed.spark.native.native_plane import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
-from lakebed.spark.workers.plane import WorkersPlane
+from lakebed.spark.stores.hadoop_connector import HadoopWay, NoWay, hadoop_way
+from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.storage import open_store
 
 KEYS = {"aws_access_key_id": "me", "AWS_SECRET_ACCESS_KEY": "hush"}

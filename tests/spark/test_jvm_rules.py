@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import lakebed
-from lakebed.spark.deletion_vectors import HIDDEN
 from lakebed.spark.internals.jvm import ROW_INDEX
-from lakebed.spark.internals.rules import METADATA_ONLY, install_rule
+from lakebed.spark.internals.session.rules import METADATA_ONLY, install_rule
+from lakebed.spark.native.vector_columns import HIDDEN
 
 
 def test_the_compiler_of_spark_compiles_rules_and_the_optimizer_takes_them(

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.errors import InvalidArgumentError
-from lakebed.sessions.native import side
+from lakebed.sessions.native import python_side as side
 from lakebed.sessions.native.repeated_calls import Answers
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
 from lakebed.errors import DataFileError
-from lakebed.spark.deletion_vectors import HIDDEN
-from lakebed.spark.file_index import DeltaFileIndex
+from lakebed.spark.native.file_index import DeltaFileIndex
+from lakebed.spark.native.vector_columns import HIDDEN
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import DATE, INTEGER, LONG, DecimalType
 
@@ -356,7 +356,7 @@ def test_a_failure_leaves_the_query_alone_and_is_logged(
 
 def test_the_rule_knows_the_name_of_the_hidden_column() -> None:
     source = (
-        Path(lakebed.spark.file_index.__file__).parent
+        Path(lakebed.spark.native.file_index.__file__).parent
         / "java/all_versions/lakebed/MetadataOnly.java"
     )
     assert f'HIDDEN = "{HIDDEN}"' in source.read_text("utf-8")

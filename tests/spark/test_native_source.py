@@ -13,8 +13,8 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, UnsupportedSparkError
-from lakebed.sessions.native.side import ANSWERS, answer_of
-from lakebed.spark.internals.versions import source_folders
+from lakebed.sessions.native.python_side import ANSWERS, answer_of
+from lakebed.spark.internals.session.versions import source_folders
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from lakebed.commands.optimize.optimize import _Optimize
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.optimize.request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.errors import InvalidArgumentError, JobFailedError, SchemaError
-from lakebed.spark.native import NativePlane
-from lakebed.spark.plane import Plane
-from lakebed.spark.workers.plane import WorkersPlane
+from lakebed.spark.native.native_plane import NativePlane
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.storage import open_store
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -128,7 +128,7 @@ def test_row_ids_are_kept(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def ids_by_scan(table: lakebed.DeltaTable) -> dict[int, tuple[int, int]]:
-    from lakebed.commands.row_scan import ROW_ID, ROW_VERSION, RowScan
+    from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
     from lakebed.formats.file_actions import adds_from_table
 
     snapshot = table._log.snapshot()
@@ -281,7 +281,7 @@ def test_a_change_of_rows_that_lost_against_optimize_succeeds(
 ) -> None:
     path = tmp_path / "t"
     table = make(spark, path, **VECTORS)
-    from lakebed.commands.row_change import RowChange
+    from lakebed.commands.rows.row_change import RowChange
 
     commit, done = RowChange.commit, []
 

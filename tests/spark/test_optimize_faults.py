@@ -27,7 +27,7 @@ from lakebed.commands.optimize.request import LOCAL_BYTES
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog
-from lakebed.spark.location import open_location
+from lakebed.spark.stores.location import open_location
 from lakebed.storage import Store
 from lakebed.tables import DeltaOptimizeBuilder
 from lakebed.transaction import Operation, Transaction

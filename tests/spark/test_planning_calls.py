@@ -14,7 +14,7 @@ sys.path.append(str(ROOT / "bench"))
 
 import lakebed  # noqa: E402
 from gauges import gateway_commands  # noqa: E402
-from lakebed.spark.file_index import DeltaFileIndex  # noqa: E402
+from lakebed.spark.native.file_index import DeltaFileIndex  # noqa: E402
 from million import build  # noqa: E402
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from scan_facts import assert_native, load, num_files, plan, pushed, rows
 
 import lakebed
-from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import STRING, StructField, StructType, schema_to_json, transform
 
 DATA = pa.table(

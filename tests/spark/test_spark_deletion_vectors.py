@@ -16,12 +16,12 @@ from scan_facts import assert_native, load, num_files, pushed
 import lakebed
 from lakebed.errors import DataFileError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
-from lakebed.spark import table_files as table_files_module
-from lakebed.spark.deletion_vectors import Bitmaps, BlockBitmaps, FlatBitmaps
-from lakebed.spark.internals.calls import BYTE_ARRAY_OFFSET
+from lakebed.spark.internals.static_calls import BYTE_ARRAY_OFFSET
+from lakebed.spark.native import table_files as table_files_module
+from lakebed.spark.native.vector_columns import Bitmaps, BlockBitmaps, FlatBitmaps
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import file_name, inline_vector, new_file, stored_vector
 from lakebed.spec.schema import STRING, StructType
+from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 

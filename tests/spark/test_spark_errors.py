@@ -17,7 +17,7 @@ from scan_facts import load
 
 import lakebed
 from lakebed.errors import DataFileError, LakebedError, TableNotFoundError
-from lakebed.spark.listing import Listing
+from lakebed.spark.native.file_listing import Listing
 
 ROWS = pa.table({"n": list(range(100)), "s": ["some text that takes place"] * 100})
 

@@ -22,7 +22,7 @@ from scan_facts import assert_native, chosen, load, num_files, plan, pushed, raw
 import lakebed
 from lakebed.expressions import parse_predicate
 from lakebed.log.selection import select_files
-from lakebed.spec.column_metadata import GENERATION_EXPRESSION
+from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION
 from lakebed.spec.schema import DATE, TIMESTAMP, StructField
 
 UTC = dt.timezone.utc

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from scan_facts import assert_native, load, num_files, rows
 
 import lakebed
-from lakebed.spec.column_metadata import CURRENT_DEFAULT, EXISTS_DEFAULT
+from lakebed.spec.columns.column_metadata import CURRENT_DEFAULT, EXISTS_DEFAULT
 from lakebed.spec.schema import (
     BYTE,
     DATE,

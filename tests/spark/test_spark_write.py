@@ -417,7 +417,7 @@ def test_two_threads_that_create_one_table_both_get_their_rows_in(
 def test_an_overwrite_loses_to_an_append_that_it_did_not_see(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakebed.commands import write as command
+    from lakebed.commands.write import write_rows as command
 
     save(spark.range(3), tmp_path)
     original = command._Write._replaced

@@ -14,7 +14,7 @@ from written_tables import create, load, other_reader, save
 
 import lakebed
 from lakebed.errors import ConstraintViolationError, SchemaError, SchemaMismatchError
-from lakebed.spec.column_metadata import with_invariant
+from lakebed.spec.columns.column_metadata import with_invariant
 from lakebed.spec.schema import (
     DATE,
     INTEGER,

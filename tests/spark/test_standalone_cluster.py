@@ -17,7 +17,7 @@ from standalone_cluster import run_application, standalone_cluster
 import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.spec.actions import Add, Remove
-from lakebed.spec.deletion_vectors import file_name, new_file, stored_vector
+from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 
 APPLICATION = Path(__file__).parent / "cluster_application.py"
 REGIONS = ("north", "south", "west")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakebed.spark.store_options import storage_options, translated
+from lakebed.spark.stores.store_options import storage_options, translated
 from lakebed.storage.locations import parse_location
 from lakebed.storage.options import parse_options
 

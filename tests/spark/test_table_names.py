@@ -20,7 +20,7 @@ from lakebed.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from lakebed.spark.table_names import find_table, path_in
+from lakebed.spark.catalog.table_names import find_table, path_in
 from lakebed.tables import DeltaTable
 
 

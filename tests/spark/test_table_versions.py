@@ -12,7 +12,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import SchemaChangedError
-from lakebed.spark.read_request import PIN_DATAFRAMES
+from lakebed.spark.read.read_request import PIN_DATAFRAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

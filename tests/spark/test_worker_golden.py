@@ -15,9 +15,9 @@ import pytest
 from golden_tables import golden_entries, judge, name_of
 
 from lakebed.formats.arrow_types import cast_table
-from lakebed.spark.carried_errors import CarriedError, find_carried
+from lakebed.spark.session.carried_errors import CarriedError, find_carried
 from lakebed.spark.workers.batches import spark_schema
-from lakebed.spark.workers.source import LakebedSource
+from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spec.schema import parse_schema
 
 MOST_FILES = 1_000

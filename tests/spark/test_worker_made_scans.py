@@ -18,21 +18,21 @@ from written_tables import save, settings
 
 import lakebed
 from lakebed.arrow.scan import plan_scan
-from lakebed.arrow.write import FileLayout
+from lakebed.arrow.write.write import FileLayout
 from lakebed.errors import DataFileError, SchemaError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.made import made_snapshot
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.plane import FileSettings
-from lakebed.spark.positions import POSITION
-from lakebed.spark.workers.made import ReadTask, task_table
-from lakebed.spark.workers.plane import WorkersPlane
-from lakebed.spark.workers.write import WriteTask, added
+from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.spark.plane.plane import FileSettings
+from lakebed.spark.plane.position_bitmaps import POSITION
+from lakebed.spark.workers.read_tasks import ReadTask, task_table
+from lakebed.spark.workers.workers_plane import WorkersPlane
+from lakebed.spark.workers.write_tasks import WriteTask, added
 from lakebed.spec.actions import Add, DeletionVector
-from lakebed.spec.column_mapping import column_id, physical_name
-from lakebed.spec.deletion_vectors import inline_vector
+from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.schema import INTEGER, STRING, StructField
+from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 from lakebed.storage.store import Store
 from s3_server import S3Server, s3_server
@@ -336,7 +336,7 @@ def test_a_made_snapshot_is_read_on_spark_connect(
     plane = WorkersPlane(remote, open_store(str(tmp_path)))
     frame = plane.scan_made(made(tmp_path, adds), positions=True)
     assert collected(frame) == expected(tmp_path)
-    monkeypatch.setattr("lakebed.spark.workers.plane.DEFAULT_PARALLELISM", 1)
+    monkeypatch.setattr("lakebed.spark.workers.workers_plane.DEFAULT_PARALLELISM", 1)
     monkeypatch.setattr("lakebed.spark.workers.tasks.TASK_BYTES", 4 * 1024 * 1024)
     apart = plane.scan_made(made(tmp_path, adds), positions=True)
     assert apart.selectExpr("spark_partition_id() part").distinct().count() == 3

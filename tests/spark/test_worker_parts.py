@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema as spark_to_arrow_schema
 from pyspark.sql.types import StructType as SparkStructType
 
 import lakebed
-from lakebed.arrow.write import FileLayout
+from lakebed.arrow.write.write import FileLayout
 from lakebed.errors import (
     ConcurrentAppendError,
     DataFileError,
@@ -25,15 +25,15 @@ from lakebed.errors import (
 )
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
-from lakebed.spark.carried_errors import CarriedError, carried, find_carried
-from lakebed.spark.plane import FileSettings
-from lakebed.spark.plane_options import ScanOptions
+from lakebed.spark.plane.plane import FileSettings
+from lakebed.spark.plane.plane_options import ScanOptions
+from lakebed.spark.session.carried_errors import CarriedError, carried, find_carried
 from lakebed.spark.workers.batches import spark_batches, spark_schema
-from lakebed.spark.workers.source import LakebedSource
+from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spark.workers.tasks import TASK_BYTES, balanced
-from lakebed.spark.workers.write import WriteTask, added
-from lakebed.spec.deletion_vectors import inline_vector
+from lakebed.spark.workers.write_tasks import WriteTask, added
 from lakebed.spec.schema import StructType, parse_schema
+from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 
 SCHEMA = parse_schema(
@@ -241,7 +241,7 @@ def test_a_task_ends_a_file_of_the_size_that_the_table_wants(tmp_path: Path) -> 
 def test_a_task_keeps_little_in_memory_whatever_the_number_of_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebed.spark.workers.write._MOST_HELD_BYTES", 400)
+    monkeypatch.setattr("lakebed.spark.workers.write_tasks._MOST_HELD_BYTES", 400)
     make_table(tmp_path, column("id"), column("v"), partition_by=("v",))
     table = pa.table({"id": range(90), "v": [min(i % 6, 2) for i in range(90)]})
     counts = written(tmp_path, table.to_batches(max_chunksize=30))

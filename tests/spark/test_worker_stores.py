@@ -17,10 +17,10 @@ from written_tables import settings
 import lakebed
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.native import NativePlane
+from lakebed.spark.native.native_plane import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
-from lakebed.spark.workers.plane import register, register_if_free
-from lakebed.spark.workers.source import LakebedSource
+from lakebed.spark.workers.data_source import LakebedSource
+from lakebed.spark.workers.workers_plane import register, register_if_free
 from lakebed.storage import open_store
 from s3_server import S3Server, s3_server
 

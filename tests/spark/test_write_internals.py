@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.rules import TABLE_WRITES, compiled
-from lakebed.spark.internals.write import ParquetSink, local_rows
-from lakebed.spark.types import incoming_schema
+from lakebed.spark.internals.parquet_sink import ParquetSink, local_rows
+from lakebed.spark.internals.session.rules import TABLE_WRITES, compiled
 
 
 def test_a_write_names_its_files_and_leaves_nothing_else(

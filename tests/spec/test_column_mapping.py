@@ -8,7 +8,7 @@ from hypothesis import given
 from schema_strategies import schemas
 
 from lakebed.errors import SchemaError
-from lakebed.spec import column_mapping as cm
+from lakebed.spec.columns import column_mapping as cm
 from lakebed.spec.schema import (
     INTEGER,
     LONG,

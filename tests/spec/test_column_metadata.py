@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import ConstraintViolationError, SchemaError
-from lakebed.spec import column_metadata as m
+from lakebed.spec.columns import column_metadata as m
 from lakebed.spec.schema import LONG, STRING, ArrayType, StructField, StructType
 
 

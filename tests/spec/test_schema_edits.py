@@ -9,6 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import SchemaError
+from lakebed.spec.columns.schema_edits import (
+    ANYWHERE,
+    Position,
+    edit_type,
+    insert_field,
+    remove_field,
+    replace_field,
+)
 from lakebed.spec.schema import (
     LONG,
     STRING,
@@ -19,14 +27,6 @@ from lakebed.spec.schema import (
     StructType,
     find_path,
     walk_structs,
-)
-from lakebed.spec.schema_edits import (
-    ANYWHERE,
-    Position,
-    edit_type,
-    insert_field,
-    remove_field,
-    replace_field,
 )
 
 INNER = StructType((StructField("x", LONG), StructField("y", STRING)))

@@ -5,10 +5,10 @@ from hypothesis import given
 from schema_strategies import schemas
 
 from lakebed.errors import SchemaMismatchError
-from lakebed.spec import column_mapping
 from lakebed.spec import schema as s
-from lakebed.spec.schema_evolution import check_compatible, merge_schemas
-from lakebed.spec.type_widening import TypeChange, type_changes
+from lakebed.spec.columns import column_mapping
+from lakebed.spec.columns.schema_evolution import check_compatible, merge_schemas
+from lakebed.spec.columns.type_widening import TypeChange, type_changes
 
 D = s.DecimalType
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from schema_strategies import schemas
 
 from lakebed.errors import SchemaError
+from lakebed.spec.columns.schema_validation import validate, validate_plain_names, validate_void
 from lakebed.spec.schema import LONG, STRING, VOID, ArrayType, MapType, StructField, StructType
-from lakebed.spec.schema_validation import validate, validate_plain_names, validate_void
 
 
 def struct(**types: object) -> StructType:

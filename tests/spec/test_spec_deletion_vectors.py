@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lakebed.errors import LogCorruptedError
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import (
+from lakebed.spec.vector_descriptors import (
     check,
     decode_uuid,
     decode_z85,

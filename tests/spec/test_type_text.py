@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lakebed.errors import SchemaError
 from lakebed.spec import schema as s
-from lakebed.spec.type_text import parse_type_text
+from lakebed.spec.columns.type_text import parse_type_text
 
 
 @pytest.mark.parametrize(

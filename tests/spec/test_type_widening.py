@@ -10,7 +10,7 @@ from schema_strategies import data_types, decimals
 
 from lakebed.errors import SchemaError, UnsupportedFeatureError
 from lakebed.spec import schema as s
-from lakebed.spec import type_widening as tw
+from lakebed.spec.columns import type_widening as tw
 
 GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
 

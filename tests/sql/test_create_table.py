@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.commands import named_tables
+from lakebed.commands.create import named_tables
 from lakebed.errors import (
     ConstraintViolationError,
     InvalidArgumentError,

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.commands import dropped_tables
-from lakebed.commands.dropped_tables import RETENTION
+from lakebed.commands.create import dropped_tables
+from lakebed.commands.create.dropped_tables import RETENTION
 from lakebed.errors import InvalidArgumentError, TableExistsError, TableNotFoundError
 
 

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed import DeltaTable
 from lakebed.catalog.embedded import EmbeddedCatalog
-from lakebed.commands.dropped_tables import RETENTION
+from lakebed.commands.create.dropped_tables import RETENTION
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
-from lakebed.spark.mirrored_catalog import SETTING
+from lakebed.spark.catalog.mirrored_catalog import SETTING
 
 
 @pytest.fixture(scope="module")

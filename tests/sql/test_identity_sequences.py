@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.spec.column_metadata import identity
+from lakebed.spec.columns.column_metadata import identity
 
 EXPLICIT = "INSERT INTO {t} (id, v) VALUES (700, 'x')"
 DRAWN = "INSERT INTO {t} (v) VALUES ('a')"

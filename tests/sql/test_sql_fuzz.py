@@ -15,10 +15,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import lakebed
+from lakebed.catalog.entry import NewEntry
 from lakebed.errors import LakebedError
-from lakebed.spark.catalog_entry import NewEntry
-from lakebed.spark.session_catalog import create_entry
-from lakebed.spark.sql_text import quoted
+from lakebed.spark.catalog.session_catalog import create_entry
+from lakebed.spark.columns.sql_text import quoted
 
 SLOW = {
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

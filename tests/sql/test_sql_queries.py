@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import lakebed
+from lakebed.catalog.entry import NewEntry
 from lakebed.errors import (
     LakebedError,
     TableNotFoundError,
     VersionNotFoundError,
 )
-from lakebed.spark.catalog_entry import NewEntry
-from lakebed.spark.session_catalog import create_entry
+from lakebed.spark.catalog.session_catalog import create_entry
 
 Rows = list[tuple[Any, ...]]
 

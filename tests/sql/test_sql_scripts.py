@@ -18,7 +18,7 @@ from lakebed.errors import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from lakebed.spark.table_files import TableFiles
+from lakebed.spark.native.table_files import TableFiles
 
 Rows = list[tuple[Any, ...]]
 

@@ -15,7 +15,7 @@ from lakebed.errors import (
     ObjectNotFoundError,
     StoreCredentialsError,
 )
-from lakebed.log.names import PUT_PROBE
+from lakebed.log.listing.log_names import PUT_PROBE
 from lakebed.storage import open_store
 from s3_server import S3Server
 from stub_s3 import StubS3, stub

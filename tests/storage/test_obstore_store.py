@@ -24,7 +24,8 @@ from lakebed.errors import (
     ObjectNotFoundError,
     StorageError,
 )
-from lakebed.storage import Store, obstore_client, obstore_library, obstore_listing, open_store
+from lakebed.storage import Store, open_store
+from lakebed.storage.obstore import obstore_client, obstore_library, obstore_listing
 from s3_server import S3Server
 from stub_s3 import StubS3, stub
 
@@ -241,7 +242,7 @@ def test_a_provider_that_cannot_start_at_a_name_gives_the_same_listing(
     level = obstore_listing.list_level
     azure = type(bucket.location)("az", "c", "")  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        "lakebed.storage.obstore_store.list_level", lambda c, _, f, n: level(c, azure, f, n)
+        "lakebed.storage.obstore.obstore_store.list_level", lambda c, _, f, n: level(c, azure, f, n)
     )
     assert [meta.path for meta in expected] == ["log/1", "log/2"]
     assert bucket.list_from("log/1") == expected

@@ -14,8 +14,9 @@ from deltalake import DeltaTable
 
 import lakebed
 from lakebed.errors import ObjectExistsError, StorageError, StoreNotSafeError
-from lakebed.log.names import PUT_PROBE
-from lakebed.storage import obstore_client, open_store, put_probe
+from lakebed.log.listing.log_names import PUT_PROBE
+from lakebed.storage import open_store
+from lakebed.storage.obstore import obstore_client, put_probe
 from s3_server import S3Server
 from stub_s3 import StubS3, stub
 
@@ -188,7 +189,7 @@ def test_a_process_that_is_killed_between_two_answers_leaves_a_question_that_wor
     script = (
         "import os, sys, json\n"
         "from lakebed.storage import open_store\n"
-        "from lakebed.storage.put_probe import CONTENT\n"
+        "from lakebed.storage.obstore.put_probe import CONTENT\n"
         "store = open_store('s3://b/t', json.loads(sys.argv[1]))\n"
         f"store.put_if_absent({PUT_PROBE!r}, CONTENT)\n"
         "os.kill(os.getpid(), 9)\n"

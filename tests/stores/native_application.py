@@ -18,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 import lakebed
 from lakebed.errors import StoreCredentialsError
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.native import NativePlane
+from lakebed.spark.native.native_plane import NativePlane
 from lakebed.spark.planes import SETTING, plane_for
 from lakebed.storage import open_store
 from lakebed.tables import DeltaTable

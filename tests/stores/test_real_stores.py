@@ -13,7 +13,7 @@ from real_servers import RealServer
 from test_store_contract import *  # noqa: F403
 
 import lakebed
-from lakebed.log.names import PUT_PROBE
+from lakebed.log.listing.log_names import PUT_PROBE
 from lakebed.storage import Store, open_store
 
 

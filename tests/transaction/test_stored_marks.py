@@ -10,7 +10,7 @@ from lakebed.errors import ConflictError, InvalidCommitError, RowConflictError
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.vectors import StoredRows, deleted_rows
-from lakebed.spec.deletion_vectors import file_name, new_file, stored_vector
+from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage import Store
 from lakebed.transaction import Transaction
 

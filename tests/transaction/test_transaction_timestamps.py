@@ -9,7 +9,7 @@ import pytest
 from small_tables import WRITE, append, create, features, file, metadata
 
 from lakebed.errors import LogCorruptedError
-from lakebed.formats import commit as commit_format
+from lakebed.formats import commit_file as commit_format
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo

@@ -26,13 +26,13 @@ import pyarrow.parquet as pq
 from small_tables import column, features, metadata
 
 import lakebed
-from lakebed.commands.pins import pin_version, pinned_versions, unpin_version
+from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
 from lakebed.errors import LakebedError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.cleanup import clean_up
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
+from lakebed.log.maintenance.cleanup import clean_up
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, AddCdc, Remove
@@ -90,7 +90,7 @@ class AgedTable:
         fake.time_ns = lambda: self.now * 1_000_000
         with (
             patch("lakebed.transaction.commit.time", fake),
-            patch("lakebed.log.maintenance.current_ms", lambda: self.now),
+            patch("lakebed.log.maintenance.after_commit.current_ms", lambda: self.now),
         ):
             yield
 

@@ -10,7 +10,7 @@ from aged_tables import AgedTable
 
 import lakebed
 from faults import Fault, FaultStore
-from lakebed.commands.pins import pin_version
+from lakebed.commands.pin_versions import pin_version
 from lakebed.errors import (
     InvalidArgumentError,
     TablePropertyError,

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import lakebed
 from faults import FaultStore
 from lakebed.errors import InvalidArgumentError, StorageUrlError
-from lakebed.log.file_lives import FileLives, Life, read_lives
-from lakebed.log.history import HISTORY_SCHEMA
-from lakebed.log.places import Places, exists, is_outside
-from lakebed.log.readable import readable_versions, unreadable_versions
+from lakebed.log.listing.file_locations import Places, exists, is_outside
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.file_lifetimes import FileLives, Life, read_lives
+from lakebed.log.versions.history import HISTORY_SCHEMA
+from lakebed.log.versions.readable import readable_versions, unreadable_versions
 from lakebed.spec.actions import Add
 from lakebed.spec.version_ranges import VersionRanges, ranges_text, spans_of
 from lakebed.storage import open_store

@@ -16,8 +16,8 @@ from faults import Fault, FaultStore
 from lakebed.commands.vacuum import VacuumOptions, sweep, vacuum_table
 from lakebed.commands.vacuum.clock import own_clock, safe_clock
 from lakebed.errors import StorageError
-from lakebed.log.readable import readable_versions
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.readable import readable_versions
 from lakebed.storage import ObjectMeta, Store, open_store
 
 

@@ -20,7 +20,7 @@ from lakebed.commands.vacuum import VacuumOptions, vacuum_table
 from lakebed.errors import InvalidArgumentError, LakebedError, UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, AddCdc, Protocol
-from lakebed.spec.deletion_vectors import relative_path
+from lakebed.spec.vector_descriptors import relative_path
 from lakebed.storage import open_store
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from lakebed.spec.column_mapping import COLUMN_ID, physical_name
+from lakebed.spec.columns.column_mapping import COLUMN_ID, physical_name
 from lakebed.spec.schema import StructType, walk
 
 _FIELD_ID = b"PARQUET:field_id"

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from lakebed.arrow.scan import plan_scan, read_batches
 from lakebed.errors import DataFileError, EvaluationError
 from lakebed.expressions import Expression, references
-from lakebed.log.made import made_snapshot
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.synthetic_snapshot import made_snapshot
 from lakebed.spec.actions import Add
 
 _POSITION = "__lakebed_position"

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 
 from lakebed.arrow.row_ids import row_id_columns, with_row_ids
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches, read_file
-from lakebed.arrow.write import FileLayout, write_files
+from lakebed.arrow.write.write import FileLayout, write_files
 from lakebed.expressions import Expression, evaluate
 from lakebed.formats.arrow_types import cast_table
 from lakebed.formats.deletion_vectors import RowIndexSet
-from lakebed.log.change_files import CHANGE_TYPE, DELETE, INSERT
-from lakebed.log.made import made_snapshot, mapped_field
+from lakebed.log.change_feed.change_files import CHANGE_TYPE, DELETE, INSERT
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.synthetic_snapshot import made_snapshot, mapped_field
 from lakebed.spec.actions import Add, AddCdc, Metadata, Protocol
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
 from lakebed.spec.schema import StructField

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.log.made import mapped_field
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.synthetic_snapshot import mapped_field
 from lakebed.spec.actions import Add
-from lakebed.spec.column_mapping import mapping_mode
+from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.schema import LONG, StructField
 
 

@@ -34,7 +34,7 @@ from lakebed.formats.deletion_vectors import GetRange, read_vector
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.column_mapping import mapping_mode, physical_name, physical_schema
+from lakebed.spec.columns.column_mapping import mapping_mode, physical_name, physical_schema
 from lakebed.spec.partition_values import parse_column
 from lakebed.spec.schema import LONG, VOID, StructField, StructType
 from lakebed.storage.store import Store

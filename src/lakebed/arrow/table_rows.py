@@ -9,8 +9,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from lakebed.arrow.rewrite import Rewrite, Rewritten, rewrite
-from lakebed.arrow.rows import prepare_rows, require
-from lakebed.arrow.write import FileLayout, Written, write_files
+from lakebed.arrow.write.rows import prepare_rows, require
+from lakebed.arrow.write.write import FileLayout, Written, write_files
 from lakebed.expressions import parse_predicate
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.spec.actions import Add

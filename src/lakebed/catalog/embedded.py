@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakebed.catalog.database import Session, open_database
-from lakebed.catalog.names import check_location, check_name, check_schema_name
+from lakebed.catalog.object_names import check_location, check_name, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
 from lakebed.errors import InvalidArgumentError, TableExistsError, TableNotFoundError
 

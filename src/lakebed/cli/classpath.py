@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from lakebed.cli.options import ClasspathOptions
-from lakebed.spark.internals.installed_classes import class_path
+from lakebed.cli.command_options import ClasspathOptions
+from lakebed.spark.internals.session.installed_classes import class_path
 
 
 def run(options: ClasspathOptions) -> int:

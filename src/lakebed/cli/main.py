@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lakebed.cli.options import ClasspathOptions, RunOptions, ServerOptions, SqlOptions
+from lakebed.cli.command_options import ClasspathOptions, RunOptions, ServerOptions, SqlOptions
 from lakebed.errors import LakebedError
 
 USAGE_ERROR = 2
@@ -35,19 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 # Late imports: Spark takes a second, and --help should not.
 def _sql(options: SqlOptions) -> Callable[[], int]:
-    from lakebed.cli.sql import run
+    from lakebed.cli.sql_command import run
 
     return lambda: run(options)
 
 
 def _run(options: RunOptions) -> Callable[[], int]:
-    from lakebed.cli.run import run
+    from lakebed.cli.run_command import run
 
     return lambda: run(options)
 
 
 def _server(options: ServerOptions) -> Callable[[], int]:
-    from lakebed.cli.server import run
+    from lakebed.cli.server_command import run
 
     return lambda: run(options)
 

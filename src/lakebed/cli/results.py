@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakebed.cli.options import Format
+from lakebed.cli.command_options import Format
 from lakebed.errors import for_terminals
 
 MOST_ROWS = 1_000

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakebed.cli.options import SqlOptions
+from lakebed.cli.command_options import SqlOptions
 from lakebed.cli.results import Result, show
 from lakebed.errors import LakebedError, for_terminals
 

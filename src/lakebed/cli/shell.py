@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.cli.runner import Runner
-from lakebed.cli.statements import parts
+from lakebed.cli.statement_splitter import parts
 from lakebed.errors import InvalidArgumentError, LakebedError
 
 try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakebed.cli.options import SqlOptions
+from lakebed.cli.command_options import SqlOptions
 from lakebed.errors import JobFailedError
 from lakebed.sessions.enable import session
 

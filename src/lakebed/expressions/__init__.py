@@ -1,10 +1,10 @@
 """SQL expressions on rows and files: parsing, evaluation and the skipping of files."""
 
-from lakebed.expressions.evaluate import evaluate
-from lakebed.expressions.file_columns import FileColumnsProtocol
-from lakebed.expressions.parse import parse_expression, parse_predicate
+from lakebed.expressions.evaluator.evaluate import evaluate
+from lakebed.expressions.file_facts import FileColumnsProtocol
+from lakebed.expressions.parser.parse_predicate import parse_expression, parse_predicate
 from lakebed.expressions.skipping import skip, split_by_partition
-from lakebed.expressions.sql import to_sql
+from lakebed.expressions.to_sql import to_sql
 from lakebed.expressions.tree import (
     And,
     Arithmetic,

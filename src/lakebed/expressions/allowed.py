@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lakebed.errors import ExpressionNotAllowedError, SchemaError
-from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 
 SETTING = "spark.lakebed.expressions.allow"
 """A comma-separated list of functions that the metadata of tables may call too."""

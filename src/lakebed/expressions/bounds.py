@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import EvaluationError
-from lakebed.expressions import casting, functions
-from lakebed.expressions.evaluate import evaluate_batch
-from lakebed.expressions.file_columns import FileColumnsProtocol
-from lakebed.expressions.masks import Mask
+from lakebed.expressions import casting
+from lakebed.expressions.evaluator import functions
+from lakebed.expressions.evaluator.evaluate import evaluate_batch
+from lakebed.expressions.evaluator.masks import Mask
+from lakebed.expressions.file_facts import FileColumnsProtocol
 from lakebed.expressions.tree import (
     Cast,
     Column,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakebed.errors import PredicateError
-from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 
 Name = tuple[str, ...]
 """The parts of a name that has dots."""

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import PredicateError
-from lakebed.expressions.file_columns import FileColumnsProtocol
-from lakebed.expressions.functions import format_parts
-from lakebed.expressions.parse import parse_expression
+from lakebed.expressions.evaluator.functions import format_parts
+from lakebed.expressions.file_facts import FileColumnsProtocol
+from lakebed.expressions.parser.parse_predicate import parse_expression
 from lakebed.expressions.tree import Cast, Column, Expression, Function, Literal
 from lakebed.expressions.values import FLOATING, TEMPORAL, arrow_type, is_atomic
-from lakebed.spec.column_metadata import generation_expression
+from lakebed.spec.columns.column_metadata import generation_expression
 from lakebed.spec.schema import (
     BOOLEAN,
     DATE,

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from lakebed.errors import EvaluationError
 from lakebed.expressions.bounds import Bounds, Files
-from lakebed.expressions.comparison import Wildcard, compare, like_parts
-from lakebed.expressions.file_columns import FileColumnsProtocol
-from lakebed.expressions.masks import NEVER, Mask, all_of, any_of, is_never, keep
+from lakebed.expressions.evaluator.comparison import Wildcard, compare, like_parts
+from lakebed.expressions.evaluator.masks import NEVER, Mask, all_of, any_of, is_never, keep
+from lakebed.expressions.file_facts import FileColumnsProtocol
 from lakebed.expressions.tree import (
     And,
     Column,

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from lakebed.errors import SchemaError, SchemaMismatchError
 from lakebed.formats.arrow_cast import cast_values, decoded, mismatch
-from lakebed.spec.column_mapping import column_id, nested_ids
+from lakebed.spec.columns.column_mapping import column_id, nested_ids
+from lakebed.spec.columns.schema_validation import validate_void
 from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,
@@ -41,7 +42,6 @@ from lakebed.spec.schema import (
     walk_types,
     without_void,
 )
-from lakebed.spec.schema_validation import validate_void
 
 FIELD_ID = "PARQUET:field_id"
 

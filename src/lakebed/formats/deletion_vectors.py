@@ -21,8 +21,8 @@ from pyroaring import BitMap, BitMap64
 
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.spec.actions import DeletionVector
-from lakebed.spec.deletion_vectors import inline_data, is_inline, log_path
 from lakebed.spec.limits import FILE_ROWS
+from lakebed.spec.vector_descriptors import inline_data, is_inline, log_path
 
 FILE_VERSION = 1
 PORTABLE_MAGIC = 1681511377

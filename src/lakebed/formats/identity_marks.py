@@ -13,8 +13,8 @@ import orjson
 
 from lakebed.errors import SchemaError
 from lakebed.spec.actions import Add
-from lakebed.spec.column_mapping import physical_name
-from lakebed.spec.column_metadata import identity, with_identity
+from lakebed.spec.columns.column_mapping import physical_name
+from lakebed.spec.columns.column_metadata import identity, with_identity
 from lakebed.spec.schema import StructField, StructType
 from lakebed.spec.stats import MAX_VALUES, MIN_VALUES, NULL_COUNT, NUM_RECORDS
 

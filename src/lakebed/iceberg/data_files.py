@@ -18,16 +18,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import DataFileError
-from lakebed.formats.statistics import FileColumns
+from lakebed.formats.statistics.statistics import FileColumns
+from lakebed.iceberg.iceberg_schema import primitive_name
+from lakebed.iceberg.iceberg_table import IcebergTable
+from lakebed.iceberg.iceberg_values import lower_zero, stored_values, to_avro, to_bytes
 from lakebed.iceberg.manifests import Record, partition_names
-from lakebed.iceberg.schema import primitive_name
-from lakebed.iceberg.table import IcebergTable
-from lakebed.iceberg.values import lower_zero, stored_values, to_avro, to_bytes
-from lakebed.log.places import hadoop_location
-from lakebed.spec.column_mapping import column_id
+from lakebed.log.listing.file_locations import hadoop_location
+from lakebed.spec.columns.column_mapping import column_id
+from lakebed.spec.columns.type_widening import type_changes
 from lakebed.spec.schema import DOUBLE, FLOAT, STRING, Path, StructField
 from lakebed.spec.stats import leaves
-from lakebed.spec.type_widening import type_changes
 from lakebed.storage.store import Store
 
 COLUMNS = ("path", "partitionValues", "size", "deletionVector")

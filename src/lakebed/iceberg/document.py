@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakebed.iceberg.layout import Document, metadata_path
-from lakebed.iceberg.schema import FIRST_PARTITION_ID, types_by_id
-from lakebed.iceberg.table import (
+from lakebed.iceberg.iceberg_schema import FIRST_PARTITION_ID, types_by_id
+from lakebed.iceberg.iceberg_table import (
     DELTA_TIMESTAMP,
     DELTA_VERSION,
     MAX_PREVIOUS,
     IcebergTable,
 )
+from lakebed.iceberg.layout import Document, metadata_path
 
 MOST_SNAPSHOTS = 100
 _PREVIOUS_VERSIONS = 100

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lakebed.formats import avro
+from lakebed.iceberg.iceberg_table import IcebergTable
+from lakebed.iceberg.iceberg_values import avro_type, from_avro, partition_summary
 from lakebed.iceberg.layout import new_list_path, new_manifest_path, place_below
-from lakebed.iceberg.table import IcebergTable
-from lakebed.iceberg.values import avro_type, from_avro, partition_summary
 from lakebed.storage.store import Store
 
 Record = dict[str, Any]

@@ -31,8 +31,6 @@ from lakebed.errors import (
     LogCorruptedError,
     ObjectNotFoundError,
 )
-from lakebed.iceberg.changes import Changes, changes_since
-from lakebed.iceberg.cleanup import clean_up
 from lakebed.iceberg.document import (
     can_go_on,
     current_snapshot,
@@ -42,6 +40,7 @@ from lakebed.iceberg.document import (
     make_document,
     schema_id,
 )
+from lakebed.iceberg.iceberg_table import IcebergTable, describe
 from lakebed.iceberg.layout import (
     Current,
     Document,
@@ -50,8 +49,9 @@ from lakebed.iceberg.layout import (
     hint_is,
     point_at,
 )
+from lakebed.iceberg.metadata_cleanup import clean_up
 from lakebed.iceberg.snapshots import Draft, draft_anew, draft_changes
-from lakebed.iceberg.table import IcebergTable, describe
+from lakebed.iceberg.version_changes import Changes, changes_since
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.formats.file_actions import adds_to_table
-from lakebed.iceberg.changes import Changes
 from lakebed.iceberg.data_files import COLUMNS, data_files
+from lakebed.iceberg.iceberg_table import DELTA_TIMESTAMP, DELTA_VERSION, IcebergTable
 from lakebed.iceberg.layout import place_below
 from lakebed.iceberg.manifests import (
     FILES_PER_MANIFEST,
@@ -28,7 +28,7 @@ from lakebed.iceberg.manifests import (
     write_list,
     write_manifest,
 )
-from lakebed.iceberg.table import DELTA_TIMESTAMP, DELTA_VERSION, IcebergTable
+from lakebed.iceberg.version_changes import Changes
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 

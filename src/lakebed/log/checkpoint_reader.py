@@ -12,13 +12,13 @@ from typing import cast
 import pyarrow as pa
 
 from lakebed.errors import LogCorruptedError, ObjectNotFoundError
-from lakebed.formats import commit
+from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, FileTableBuilder
 from lakebed.formats.parquet_checkpoint import ParquetCheckpoint
 from lakebed.log.files import FileSource, MemoryFiles
-from lakebed.log.names import LogFile, sidecar_path
+from lakebed.log.listing.log_names import LogFile, sidecar_path
+from lakebed.log.listing.segment import CheckpointRef
 from lakebed.log.replay import TableHead, head_of
-from lakebed.log.segment import CheckpointRef
 from lakebed.spec.actions import Action, Add, CheckpointMetadata, Remove, Sidecar
 from lakebed.spec.paths import decode_path
 from lakebed.storage.store import Store

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from lakebed.errors import LogCorruptedError, ObjectNotFoundError
-from lakebed.formats import commit
-from lakebed.log.listing import list_log, newer_commits
-from lakebed.log.names import LogFile, commit_path
+from lakebed.formats import commit_file as commit
+from lakebed.log.listing.listing import list_log, newer_commits
+from lakebed.log.listing.log_names import LogFile, commit_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 

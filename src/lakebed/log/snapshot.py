@@ -20,16 +20,16 @@ from lakebed.formats.checksum import VersionChecksum
 from lakebed.formats.digest import is_sealed
 from lakebed.log.checkpoint_reader import CheckpointReader
 from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
-from lakebed.log.names import LogFile, checksum_path, commit_path
+from lakebed.log.listing.log_names import LogFile, checksum_path, commit_path
+from lakebed.log.listing.segment import LogSegment
 from lakebed.log.replay import Replay, TableHead
-from lakebed.log.segment import LogSegment
 from lakebed.log.totals import Totals
 from lakebed.spec.actions import Action, Add, CommitInfo, DomainMetadata, Metadata, Remove, Txn
 from lakebed.spec.actions import Protocol as TableProtocol
+from lakebed.spec.columns.schema_validation import refuse_user_types
 from lakebed.spec.features import check_readable
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructType, parse_schema
-from lakebed.spec.schema_validation import refuse_user_types
 from lakebed.storage.store import Store
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ T = TypeVar("T")
 _FEW_COMMITS = 100
 
 if TYPE_CHECKING:
-    from lakebed.formats.statistics import FileColumns
+    from lakebed.formats.statistics.statistics import FileColumns
 
 
 class Snapshot:

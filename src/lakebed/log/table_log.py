@@ -8,13 +8,13 @@ from datetime import datetime, timezone
 import pyarrow as pa
 
 from lakebed.errors import InvalidArgumentError, TableNotFoundError, VersionNotFoundError
-from lakebed.formats import commit
-from lakebed.log.history import read_history
-from lakebed.log.listing import latest_segment, list_log, newer_commits, segment_at
-from lakebed.log.names import LogFile, commit_path
-from lakebed.log.segment import complete_checkpoints
+from lakebed.formats import commit_file as commit
+from lakebed.log.listing.commit_times import CommitTimes, to_millis
+from lakebed.log.listing.listing import latest_segment, list_log, newer_commits, segment_at
+from lakebed.log.listing.log_names import LogFile, commit_path
+from lakebed.log.listing.segment import complete_checkpoints
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.times import CommitTimes, to_millis
+from lakebed.log.versions.history import read_history
 from lakebed.spec.actions import Action
 from lakebed.storage.store import Store
 

@@ -14,7 +14,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark.functions import is_connect
+from lakebed.spark.session.session_kind import is_connect
 
 PACKAGES = "spark.jars.packages"
 _ARTIFACTS = {"s3": "hadoop-aws", "azure": "hadoop-azure", "gcs": "hadoop-gcp"}

@@ -16,10 +16,10 @@ from pyspark.util import is_remote_only
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.connectors import PACKAGES, require_connectors, with_connectors
-from lakebed.spark.enabled import ENABLED
-from lakebed.spark.functions import is_connect
-from lakebed.spark.internals.versions import explained_start
-from lakebed.spark.served import is_served
+from lakebed.spark.internals.session.versions import explained_start
+from lakebed.spark.session.enabled import ENABLED
+from lakebed.spark.session.served import is_served
+from lakebed.spark.session.session_kind import is_connect
 
 
 def session(
@@ -70,12 +70,12 @@ def enable(spark: SparkSession) -> SparkSession:
     # Late, because neither kind of session can count on what the other needs to be installed.
     if is_connect(spark):
         from lakebed.sessions import remote
-        from lakebed.spark.workers.plane import register
+        from lakebed.spark.workers.workers_plane import register
 
         remote.install(spark)
         register(spark)
     elif isinstance(spark, SparkSession):
-        from lakebed.sessions.native.enable import enable_native
+        from lakebed.sessions.native.enable_native import enable_native
 
         enable_native(spark)
     else:

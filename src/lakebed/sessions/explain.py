@@ -9,8 +9,8 @@ from html import escape
 from pyspark.sql import DataFrame
 
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark.explain import Predicate, ScanReport, scan_reports
 from lakebed.spark.internals import jvm as internals
+from lakebed.spark.read.scan_reports import Predicate, ScanReport, scan_reports
 from lakebed.tables.render import size_text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.spark.read_request import ReadRequest
+from lakebed.spark.read.read_request import ReadRequest
 
 
 @lru_cache

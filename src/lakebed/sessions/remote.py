@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.sessions.reader import reader_class
 from lakebed.sessions.writer import writer_class
-from lakebed.spark.enabled import is_enabled
-from lakebed.spark.internals import connect as internals
-from lakebed.spark.server_errors import server_error
+from lakebed.spark.internals.connect import client as internals
+from lakebed.spark.session.enabled import is_enabled
+from lakebed.spark.session.server_errors import server_error
 
 
 def install(spark: SparkSession) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.frame_write import FrameWrite, write_frame
-from lakebed.commands.named_tables import Place, create_named, refuse_foreign
-from lakebed.commands.write_options import WriteOptions
+from lakebed.commands.create.named_tables import Place, create_named, refuse_foreign
+from lakebed.commands.target.write_options import WriteOptions
+from lakebed.commands.write.write_frame import FrameWrite, write_frame
 from lakebed.log.snapshot import Snapshot
 from lakebed.sessions import settings as names
 from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
-from lakebed.spark.session_catalog import name_taken
+from lakebed.spark.catalog.session_catalog import name_taken
 
 
 def save(

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from lakebed.commands import row_target
-from lakebed.commands.optimize import auto
+from lakebed.commands.optimize import auto_compaction as auto
 from lakebed.commands.optimize import request as optimize_request
-from lakebed.commands.vacuum import options as vacuum_options
+from lakebed.commands.target import row_target
+from lakebed.commands.vacuum import vacuum_options
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark import casting, read_request
-from lakebed.spark.flags import parse_flag
-from lakebed.spark.session_settings import all_settings
+from lakebed.spark.read import read_request
+from lakebed.spark.session.flags import parse_flag
+from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.write import store_casts as casting
 from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
 
 _DELTA = "spark.databricks.delta."

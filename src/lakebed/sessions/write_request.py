@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakebed.commands.write_options import WriteOptions
+from lakebed.commands.target.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
 from lakebed.sessions import settings as names
 from lakebed.sessions.settings import SessionSettings, parse_number
-from lakebed.spark.flags import parse_flag
-from lakebed.spark.plane import FileSettings
+from lakebed.spark.plane.plane import FileSettings
+from lakebed.spark.session.flags import parse_flag
 
 _MODES = {"default": "errorifexists", "error": "errorifexists"}
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError, NoConnectorError
-from lakebed.spark.functions import is_connect
-from lakebed.spark.hadoop_way import HadoopWay, hadoop_way
-from lakebed.spark.plane import Plane
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.stores.hadoop_connector import HadoopWay, hadoop_way
 from lakebed.storage.store import Store
 
 SETTING = "spark.lakebed.dataPlane"
@@ -34,7 +34,7 @@ def plane_for(
     if not is_connect(session):
         way = _way(session, root, options or {})
         if way is not None:
-            from lakebed.spark.native import NativePlane
+            from lakebed.spark.native.native_plane import NativePlane
 
             return NativePlane(session, store, way.root, way.settings)
     elif _chosen(session) == "native":
@@ -42,7 +42,7 @@ def plane_for(
             f"{SETTING} is native, but a Spark Connect session has no JVM at hand",
             hint="set it to auto: Python workers then read and write",
         )
-    from lakebed.spark.workers.plane import WorkersPlane
+    from lakebed.spark.workers.workers_plane import WorkersPlane
 
     return WorkersPlane(session, store)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakebed.spec.fields import (
+from lakebed.spec.columns.fields import (
     Json,
     broken,
     compact,

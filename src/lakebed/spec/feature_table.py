@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from lakebed.spec.column_metadata import (
+from lakebed.spec.columns.column_metadata import (
     COLLATIONS,
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,

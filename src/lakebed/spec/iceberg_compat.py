@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from lakebed.errors import SchemaError, TablePropertyError
 from lakebed.spec.actions import Add, Metadata, Protocol
-from lakebed.spec.column_mapping import (
+from lakebed.spec.columns.column_mapping import (
     MODE,
     column_id,
     mapping_mode,
     missing_nested_ids,
 )
+from lakebed.spec.columns.type_widening import can_widen, can_widen_under_iceberg, type_changes
 from lakebed.spec.features import is_active, is_supported
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import (
@@ -42,7 +43,6 @@ from lakebed.spec.schema import (
     walk,
     walk_types,
 )
-from lakebed.spec.type_widening import can_widen, can_widen_under_iceberg, type_changes
 
 TAG = "ICEBERG_COMPAT_VERSION"
 """The tag of files that are as a version wants them."""

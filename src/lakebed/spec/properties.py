@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Any, Generic, TypeVar, overload
 
 from lakebed.errors import TablePropertyError
-from lakebed.spec.intervals import parse_interval
+from lakebed.spec.columns.intervals import parse_interval
 
 T = TypeVar("T")
 FEATURE_PREFIX = "delta.feature."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lakebed.errors import SchemaChangedError
-from lakebed.spec.column_mapping import physical_name
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import (
     ArrayType,
     DataType,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException
 
 from lakebed.errors import SqlError
-from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 from lakebed.sql.context import SqlContext
 from lakebed.sql.statement import Slice
 

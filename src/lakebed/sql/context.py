@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from lakebed.spark.arrow_frames import arrow_frame
-from lakebed.spark.sql_expressions import sql_column
+from lakebed.spark.columns.sql_expressions import sql_column
+from lakebed.spark.session.arrow_frames import arrow_frame
 from lakebed.sql.markers import Values
 from lakebed.sql.statement import Slice
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 from lakebed.spark.internals.parameters import (
     JavaExpression,
     bound_column,

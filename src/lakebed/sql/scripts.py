@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakebed.errors import PredicateError, SqlError
-from lakebed.expressions.tokens import Kind, Token, tokenize
+from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 from lakebed.sql.parse import GRAMMARS, parse_own
 from lakebed.sql.statement import Slice
 

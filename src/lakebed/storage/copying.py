@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from lakebed.errors import ObjectNotFoundError, StorageError
 from lakebed.storage.atomic_files import replace, write_all
 from lakebed.storage.local import LocalStore
-from lakebed.storage.obstore_errors import translated
-from lakebed.storage.obstore_store import ObstoreStore
+from lakebed.storage.obstore.obstore_errors import translated
+from lakebed.storage.obstore.obstore_store import ObstoreStore
 from lakebed.storage.store import Store, checked_path
 
 CHUNK = 8 * 1024 * 1024

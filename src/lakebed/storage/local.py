@@ -26,7 +26,7 @@ from lakebed.errors import (
 from lakebed.storage import atomic_files
 from lakebed.storage.durability import Durability, is_of_log
 from lakebed.storage.locations import Location
-from lakebed.storage.neighbours import Neighbours
+from lakebed.storage.neighbour_folders import Neighbours
 from lakebed.storage.store import (
     Data,
     ObjectMeta,

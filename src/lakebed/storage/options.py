@@ -23,8 +23,8 @@ from lakebed.storage.durability import (
     from_environment,
     parse_durability,
 )
+from lakebed.storage.file_references import EXTERNAL_PATHS, UNTRUSTED, References, external_places
 from lakebed.storage.locations import Location
-from lakebed.storage.references import EXTERNAL_PATHS, UNTRUSTED, References, external_places
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from lakebed.storage.local import LocalStore
 from lakebed.storage.locations import Location, parse_location
-from lakebed.storage.neighbours import Neighbours
-from lakebed.storage.obstore_client import Connection, MemoryConnection
-from lakebed.storage.obstore_store import ObstoreStore
+from lakebed.storage.neighbour_folders import Neighbours
+from lakebed.storage.obstore.obstore_client import Connection, MemoryConnection
+from lakebed.storage.obstore.obstore_store import ObstoreStore
 from lakebed.storage.options import Options, parse_options
 from lakebed.storage.store import Store
 

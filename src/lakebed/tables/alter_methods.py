@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakebed.commands.alter.add_columns import NewColumns, add_columns
-from lakebed.commands.alter.alter_column import alter_column
-from lakebed.commands.alter.change import AlterTarget
 from lakebed.commands.alter.cluster_by import cluster_by
-from lakebed.commands.alter.clustering_columns import clustering_columns
-from lakebed.commands.alter.column_names import ColumnName
+from lakebed.commands.alter.columns.add_columns import NewColumns, add_columns
+from lakebed.commands.alter.columns.alter_column import alter_column
+from lakebed.commands.alter.columns.drop_columns import drop_columns
+from lakebed.commands.alter.columns.rename_column import rename_column
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint
-from lakebed.commands.alter.drop_columns import drop_columns
-from lakebed.commands.alter.drop_feature import drop_feature
-from lakebed.commands.alter.properties import set_comment, set_properties, unset_properties
-from lakebed.commands.alter.protocol import add_feature, upgrade_protocol
-from lakebed.commands.alter.rename_column import rename_column
+from lakebed.commands.alter.features.drop_feature import drop_feature
+from lakebed.commands.alter.table_properties import set_comment, set_properties, unset_properties
+from lakebed.commands.alter.upgrade_protocol import add_feature, upgrade_protocol
+from lakebed.commands.target.clustering_columns import clustering_columns
+from lakebed.commands.target.column_names import ColumnName
+from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.schema import render_path

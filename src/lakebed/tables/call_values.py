@@ -22,7 +22,7 @@ from lakebed.commands.health import Health
 from lakebed.commands.health.finding import Finding, Severity
 from lakebed.commands.vacuum import VacuumResult
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark.functions import is_connect
+from lakebed.spark.session.session_kind import is_connect
 from lakebed.spec.schema import DataType, StructField, StructType, parse_schema, schema_to_json
 from lakebed.storage.store import ObjectMeta
 

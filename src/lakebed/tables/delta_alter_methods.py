@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from lakebed.commands.alter.add_columns import NewColumns, add_columns
-from lakebed.commands.alter.alter_column import alter_column
-from lakebed.commands.alter.change import AlterTarget
 from lakebed.commands.alter.cluster_by import cluster_by
-from lakebed.commands.alter.column_names import ColumnName
+from lakebed.commands.alter.columns.add_columns import NewColumns, add_columns
+from lakebed.commands.alter.columns.alter_column import alter_column
+from lakebed.commands.alter.columns.drop_columns import drop_columns
+from lakebed.commands.alter.columns.rename_column import rename_column
 from lakebed.commands.alter.constraint_rows_on_spark import CountOnSpark
 from lakebed.commands.alter.constraints import add_constraint, drop_constraint
-from lakebed.commands.alter.drop_columns import drop_columns
-from lakebed.commands.alter.drop_feature import drop_feature
-from lakebed.commands.alter.properties import set_comment, set_properties, unset_properties
-from lakebed.commands.alter.protocol import add_feature, upgrade_protocol
-from lakebed.commands.alter.rename_column import rename_column
-from lakebed.commands.create import Mode
-from lakebed.commands.row_target import USER_METADATA
+from lakebed.commands.alter.features.drop_feature import drop_feature
+from lakebed.commands.alter.table_properties import set_comment, set_properties, unset_properties
+from lakebed.commands.alter.upgrade_protocol import add_feature, upgrade_protocol
+from lakebed.commands.create.create_table import Mode
+from lakebed.commands.target.column_names import ColumnName
+from lakebed.commands.target.metadata_change import AlterTarget
+from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
-from lakebed.spark.functions import is_connect
-from lakebed.spark.plane import Plane
-from lakebed.tables.served import served_class
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.session.session_kind import is_connect
+from lakebed.tables.server_sessions import served_class
 from lakebed.tables.table_builder import DeltaTableBuilder
 
 if TYPE_CHECKING:

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.commands.clone import CloneOptions, clone_table
-from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
-from lakebed.commands.copy_into import Copied, CopyRequest, copy_files
-from lakebed.commands.detail import table_detail
-from lakebed.commands.fsck import repair_table
-from lakebed.commands.generate import generate_files
+from lakebed.catalog.entry import NewEntry
+from lakebed.commands.clone.clone_table import CloneOptions, clone_table
+from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder, partition_schema
+from lakebed.commands.copy_into.copy_files import Copied, CopyRequest, copy_files
+from lakebed.commands.generate_files import generate_files
 from lakebed.commands.health import Health, table_health
-from lakebed.commands.restore import RestoreOptions, restore_table
-from lakebed.commands.row_target import USER_METADATA, RowTarget
+from lakebed.commands.repair_table import repair_table
+from lakebed.commands.restore_table import RestoreOptions, restore_table
+from lakebed.commands.table_detail import table_detail
+from lakebed.commands.target.row_target import USER_METADATA, RowTarget
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spark.assigning import copied_by_name
-from lakebed.spark.catalog_entry import NewEntry
-from lakebed.spark.functions import is_connect
-from lakebed.spark.location import open_location
-from lakebed.spark.moments import millis_of
-from lakebed.spark.session_catalog import replace_entry
-from lakebed.spark.session_settings import all_settings
-from lakebed.spark.table_names import delta_location, find_table, is_name
+from lakebed.spark.catalog.session_catalog import replace_entry
+from lakebed.spark.catalog.table_names import delta_location, find_table, is_name
+from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.session.timestamp_text import millis_of
+from lakebed.spark.stores.location import open_location
+from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.write.assigning import copied_by_name
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.tables.merge_builder import counts_frame
-from lakebed.tables.served import served_class
+from lakebed.tables.server_sessions import served_class
 
 if TYPE_CHECKING:
     from typing_extensions import Self

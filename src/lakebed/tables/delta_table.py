@@ -10,22 +10,22 @@ from typing import Any, cast, overload
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.commands.delete import delete_rows
-from lakebed.commands.pins import pin_version, pinned_versions, unpin_version
-from lakebed.commands.row_target import RowTarget
-from lakebed.commands.update import update_rows
+from lakebed.commands.delete_rows import delete_rows
+from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
+from lakebed.commands.target.row_target import RowTarget
+from lakebed.commands.update_rows import update_rows
 from lakebed.commands.vacuum import VacuumResult
 from lakebed.errors import InvalidArgumentError, LakebedError, TableNotFoundError
-from lakebed.log.readable import with_readable
 from lakebed.log.table_log import TableLog
-from lakebed.spark.arrow_frames import arrow_frame
-from lakebed.spark.bound_columns import TableFrames
-from lakebed.spark.functions import is_connect
-from lakebed.spark.location import open_location
-from lakebed.spark.plane import Plane
+from lakebed.log.versions.readable import with_readable
+from lakebed.spark.catalog.table_names import delta_location, find_table, is_name, path_in
+from lakebed.spark.columns.bound_columns import TableFrames
+from lakebed.spark.plane.plane import Plane
 from lakebed.spark.planes import plane_for
-from lakebed.spark.read_request import follows_tables
-from lakebed.spark.table_names import delta_location, find_table, is_name, path_in
+from lakebed.spark.read.read_request import follows_tables
+from lakebed.spark.session.arrow_frames import arrow_frame
+from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.stores.location import open_location
 from lakebed.storage.options import is_storage_option
 from lakebed.tables.delta_alter_methods import DeltaAlterMethods
 from lakebed.tables.delta_service_methods import DeltaServiceMethods
@@ -38,7 +38,7 @@ from lakebed.tables.merge_builder import (
     counts_frame,
 )
 from lakebed.tables.optimize_builder import DeltaOptimizeBuilder
-from lakebed.tables.served import served_class
+from lakebed.tables.server_sessions import served_class
 from lakebed.tables.vacuum_frames import vacuum_frame, vacuum_with_settings
 
 

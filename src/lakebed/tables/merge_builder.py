@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, overload
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from lakebed.commands.merge import merge_rows
-from lakebed.commands.merge_request import Action, Clause, Kind, MergeRequest
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.merge.merge_request import Action, Clause, Kind, MergeRequest
+from lakebed.commands.merge.merge_rows import merge_rows
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
 
 Condition: TypeAlias = str | Column

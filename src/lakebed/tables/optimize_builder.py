@@ -9,11 +9,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row
 
-from lakebed.commands.alter.column_names import to_path
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.request import OptimizeRequest
 from lakebed.commands.optimize.upgrade_uniform import upgrade_uniform
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.target.column_names import to_path
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
 from lakebed.spec.actions import Add
 from lakebed.spec.iceberg_compat import COMPATS

@@ -15,15 +15,15 @@ from uuid import uuid4
 import orjson
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from lakebed.commands.create import Mode
-from lakebed.commands.merge_request import Clause
-from lakebed.commands.row_target import RowTarget
-from lakebed.spark.bound_columns import BoundColumns, SourceFrame, TableFrames
-from lakebed.spark.carried_errors import find_carried
-from lakebed.spark.internals import connect_calls
-from lakebed.spark.internals.connect_columns import rewritten
-from lakebed.spark.references import Reference
-from lakebed.spark.types import incoming_schema
+from lakebed.commands.create.create_table import Mode
+from lakebed.commands.merge.merge_request import Clause
+from lakebed.commands.target.row_target import RowTarget
+from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame, TableFrames
+from lakebed.spark.columns.spark_types import incoming_schema
+from lakebed.spark.internals.connect import connect_calls
+from lakebed.spark.internals.connect.connect_columns import rewritten
+from lakebed.spark.session.carried_errors import find_carried
+from lakebed.spark.session.column_reference import Reference
 from lakebed.tables.call_values import ANSWER, SOURCE, TARGET, Packing, unpacked_answer
 from lakebed.tables.delta_table import DeltaTable, checked_alias
 from lakebed.tables.merge_builder import Condition, DeltaMergeBuilder

@@ -9,38 +9,38 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebed.arrow.incoming import to_arrow_table
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
 from lakebed.arrow.table_rows import TableRows
-from lakebed.commands.clone import CloneOptions, clone_table
-from lakebed.commands.convert import (
+from lakebed.arrow.write.incoming import to_arrow_table
+from lakebed.commands.clone.clone_table import CloneOptions, clone_table
+from lakebed.commands.convert.convert_folder import (
     ConvertOptions,
     PartitionSchema,
     convert_folder,
 )
-from lakebed.commands.convert import (
+from lakebed.commands.convert.convert_folder import (
     partition_schema as parsed_partition_schema,
 )
-from lakebed.commands.detail import table_detail
-from lakebed.commands.generate import generate_files
+from lakebed.commands.generate_files import generate_files
 from lakebed.commands.health import Health, table_health
-from lakebed.commands.pins import pin_version, pinned_versions, unpin_version
-from lakebed.commands.restore import RestoreOptions, restore_table
+from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
+from lakebed.commands.restore_table import RestoreOptions, restore_table
+from lakebed.commands.table_detail import table_detail
+from lakebed.commands.target.write_options import WriteKeywords, WriteOptions
 from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
-from lakebed.commands.write import write_table
-from lakebed.commands.write_options import WriteKeywords, WriteOptions
+from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.formats.arrow_types import to_arrow_schema
-from lakebed.log.checkpoint_writer import write_checkpoint
-from lakebed.log.readable import with_readable
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.selection import SCAN_FIELDS, select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.readable import with_readable
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
-from lakebed.storage.references import EXTERNAL_PATHS, UNTRUSTED
+from lakebed.storage.file_references import EXTERNAL_PATHS, UNTRUSTED
 from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
 

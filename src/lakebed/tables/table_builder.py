@@ -12,19 +12,19 @@ from pyspark.sql.types import DataType as SparkType
 from pyspark.sql.types import StructField as SparkField
 from pyspark.sql.types import StructType as SparkStruct
 
-from lakebed.commands.alter.change import AlterTarget
-from lakebed.commands.alter.column_names import to_path
-from lakebed.commands.alter.column_types import to_field, to_type, typed_field
-from lakebed.commands.alter.generated_on_spark import check_generated
-from lakebed.commands.create import Mode, TableDefinition, create_table
-from lakebed.commands.named_modes import adopted, adopts, is_there
-from lakebed.commands.named_tables import Place, create_named, place_at, place_for
-from lakebed.commands.row_target import USER_METADATA
+from lakebed.commands.alter.columns.column_types import to_field, to_type, typed_field
+from lakebed.commands.alter.columns.generated_columns import check_generated
+from lakebed.commands.create.create_table import Mode, TableDefinition, create_table
+from lakebed.commands.create.named_modes import adopted, adopts, is_there
+from lakebed.commands.create.named_tables import Place, create_named, place_at, place_for
+from lakebed.commands.target.column_names import to_path
+from lakebed.commands.target.metadata_change import AlterTarget
+from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, SchemaError
-from lakebed.spark.session_settings import all_settings
-from lakebed.spark.table_names import parts_in
-from lakebed.spec.column_mapping import strip
-from lakebed.spec.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
+from lakebed.spark.catalog.table_names import parts_in
+from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spec.columns.column_mapping import strip
+from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
 from lakebed.spec.schema import (
     LONG,
     DataType,

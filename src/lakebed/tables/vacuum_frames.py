@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
-from lakebed.commands.vacuum.options import settings_of
+from lakebed.commands.vacuum.vacuum_options import settings_of
 from lakebed.log.table_log import TableLog
-from lakebed.spark.arrow_frames import arrow_frame
-from lakebed.spark.functions import is_connect
-from lakebed.spark.session_settings import all_settings
+from lakebed.spark.session.arrow_frames import arrow_frame
+from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.stores.session_settings import all_settings
 
 
 def vacuum_with_settings(session: SparkSession, log: TableLog, **options: Any) -> VacuumResult:

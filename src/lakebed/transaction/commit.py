@@ -2,7 +2,7 @@
 
 PROTOCOL: Creation of New Log Entries. `put_if_absent` of the file of a version is the whole commit:
 it is atomic, and of all that try a version at most one succeeds. Some servers only pretend that, so
-before its first commit a process makes the store refuse one (`storage/put_probe.py`).
+before its first commit a process makes the store refuse one (`storage/obstore/put_probe.py`).
 
 **Why no commit is lost or doubled.** Every transaction puts a random `txnId` into its commits, so
 a commit can be recognised as its own. A put can end in three ways: it is there; somebody else's is
@@ -41,13 +41,13 @@ from lakebed.errors import (
     StorageError,
 )
 from lakebed.iceberg import publish_after_commit
-from lakebed.log.listing import list_log
-from lakebed.log.maintenance import maintain, try_step
-from lakebed.log.names import PUT_PROBE, commit_path
+from lakebed.log.listing.listing import list_log
+from lakebed.log.listing.log_names import PUT_PROBE, commit_path
+from lakebed.log.maintenance.after_commit import maintain, try_step
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 from lakebed.transaction import row_tracking
-from lakebed.transaction.conflicts import find_conflict
+from lakebed.transaction.conflicts.conflicts import find_conflict
 from lakebed.transaction.draft import Draft, make_draft, new_files
 from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
 from lakebed.transaction.proposal import Proposal

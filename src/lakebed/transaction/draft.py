@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakebed.formats import commit
-from lakebed.log.names import commit_path
+from lakebed.formats import commit_file as commit
+from lakebed.log.listing.log_names import commit_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import (
     Action,
@@ -22,11 +22,11 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
-from lakebed.spec.deletion_vectors import log_path
+from lakebed.spec.vector_descriptors import log_path
 from lakebed.storage.store import Store
 from lakebed.transaction import in_commit_timestamps, row_tracking
 from lakebed.transaction.commit_info import commit_info
-from lakebed.transaction.metadata_changes import moves_identity_marks_only
+from lakebed.transaction.conflicts.metadata_changes import moves_identity_marks_only
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.row_marks import Sealed
 from lakebed.transaction.validation import Target

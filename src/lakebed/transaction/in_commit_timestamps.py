@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakebed.errors import LogCorruptedError
-from lakebed.log.names import commit_path
+from lakebed.log.listing.log_names import commit_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Metadata
 from lakebed.spec.properties import TableProperties

@@ -19,7 +19,7 @@ from lakebed.spec.actions import (
 )
 from lakebed.transaction.isolation import IsolationLevel
 from lakebed.transaction.operation import Operation
-from lakebed.transaction.reads import MayMatch, Reads, paths_of
+from lakebed.transaction.read_set import MayMatch, Reads, paths_of
 from lakebed.transaction.row_marks import Mark
 
 T = TypeVar("T")

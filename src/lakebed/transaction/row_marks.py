@@ -18,11 +18,11 @@ from lakebed.errors import InvalidArgumentError, InvalidCommitError
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spec.actions import Action, Add, DeletionVector, Remove
-from lakebed.spec.deletion_vectors import file_name, new_file, stored_vector
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.stats import TIGHT_BOUNDS
+from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage.store import Store
-from lakebed.transaction.reads import paths_of
+from lakebed.transaction.read_set import paths_of
 from lakebed.transaction.row_tracking import physical_records
 from lakebed.transaction.winner import Winner
 

@@ -25,7 +25,7 @@ from lakebed.transaction.isolation import IsolationLevel, choose_level
 from lakebed.transaction.operation import Operation
 from lakebed.transaction.outcome import Outcome
 from lakebed.transaction.proposal import Proposal
-from lakebed.transaction.reads import Files, MayMatch, ReadRecorder, paths_of
+from lakebed.transaction.read_set import Files, MayMatch, ReadRecorder, paths_of
 from lakebed.transaction.retries import Retries
 from lakebed.transaction.row_marks import Mark, check_marks
 from lakebed.transaction.validation import check_actions

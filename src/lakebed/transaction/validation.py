@@ -29,8 +29,9 @@ from lakebed.spec.actions import (
     Sidecar,
     Txn,
 )
-from lakebed.spec.column_mapping import physical_name
-from lakebed.spec.column_metadata import identity
+from lakebed.spec.columns.column_mapping import physical_name
+from lakebed.spec.columns.column_metadata import identity
+from lakebed.spec.columns.schema_validation import validate
 from lakebed.spec.features import check_writable, missing_features, supported_features
 from lakebed.spec.iceberg_compat import (
     IcebergCompat,
@@ -40,9 +41,8 @@ from lakebed.spec.iceberg_compat import (
 )
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructField, parse_schema
-from lakebed.spec.schema_validation import validate
 from lakebed.transaction.proposal import Proposal
-from lakebed.transaction.reads import paths_of
+from lakebed.transaction.read_set import paths_of
 from lakebed.transaction.row_tracking import DOMAIN as ROW_TRACKING_DOMAIN
 from lakebed.transaction.row_tracking import physical_records
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from lakebed.formats import commit
+from lakebed.formats import commit_file as commit
 from lakebed.formats.digest import is_sealed
-from lakebed.log.names import commit_path
+from lakebed.log.listing.log_names import commit_path
 from lakebed.spec.actions import (
     Action,
     Add,
@@ -20,7 +20,7 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
-from lakebed.transaction.reads import paths_of
+from lakebed.transaction.read_set import paths_of
 
 T = TypeVar("T")
 

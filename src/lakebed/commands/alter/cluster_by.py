@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakebed.commands.alter.change import AlterTarget, Change, operation
-from lakebed.commands.alter.clustering_columns import (
+from lakebed.commands.target.clustering_columns import (
     FEATURE,
     check_clustering_columns,
     clustering_columns,
     clustering_domain,
     to_paths,
 )
-from lakebed.commands.alter.column_names import ColumnName
+from lakebed.commands.target.column_names import ColumnName
+from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.column_mapping import mapping_mode
+from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.features import is_supported, upgraded
 from lakebed.spec.schema import Path, render_path
 

@@ -9,9 +9,9 @@ from pyspark.errors import AnalysisException
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.functions import functions_of
-from lakebed.spark.plane import Plane
-from lakebed.spark.sql_expressions import table_expression
+from lakebed.spark.columns.sql_expressions import table_expression
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.session.session_kind import functions_of
 
 
 class CountOnSpark:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakebed.arrow.scan import plan_scan, read_batches
-from lakebed.commands.alter.change import AlterTarget, Change, operation
+from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
 from lakebed.errors import ConstraintViolationError, InvalidArgumentError, PredicateError
 from lakebed.expressions import Coalesce, Literal, Not, parse_predicate, references
 from lakebed.log.snapshot import Snapshot

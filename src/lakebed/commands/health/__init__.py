@@ -2,6 +2,6 @@
 
 from lakebed.commands.health.check import table_health
 from lakebed.commands.health.finding import Finding, Severity
-from lakebed.commands.health.report import Health
+from lakebed.commands.health.health_report import Health
 
 __all__ = ["Finding", "Health", "Severity", "table_health"]

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 
 from lakebed.commands.health.dead_rows import dead_rows
-from lakebed.commands.health.file_sizes import partition_skew, size_skew, small_files
 from lakebed.commands.health.garbage import tombstones, unused_objects
+from lakebed.commands.health.health_report import Health
 from lakebed.commands.health.log_length import checkpoint_lag, log_length
 from lakebed.commands.health.missing_statistics import missing_statistics
-from lakebed.commands.health.report import Health
+from lakebed.commands.health.size_findings import partition_skew, size_skew, small_files
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.compute as pc
 
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, percent
-from lakebed.commands.health.mends import PURGE
+from lakebed.commands.health.remedies import PURGE
 from lakebed.log.selection import file_columns
 from lakebed.log.snapshot import Snapshot
 

@@ -6,10 +6,10 @@ import pyarrow.compute as pc
 
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, percent, size_text
 from lakebed.commands.vacuum import VacuumOptions, vacuum_table
-from lakebed.log.file_lives import read_lives
-from lakebed.log.places import Places
+from lakebed.log.listing.file_locations import Places
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.file_lifetimes import read_lives
 
 _VACUUM = "table.vacuum()"
 # Less is not worth a VACUUM.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.commands.alter.clustering_columns import clustering_columns
-from lakebed.commands.alter.column_names import to_path
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, percent
-from lakebed.commands.health.mends import arrange
+from lakebed.commands.health.remedies import arrange
+from lakebed.commands.target.clustering_columns import clustering_columns
+from lakebed.commands.target.column_names import to_path
 from lakebed.log.selection import file_columns
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.schema import Path, StructField, find_path, render_path, resolve

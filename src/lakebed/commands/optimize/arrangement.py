@@ -9,17 +9,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.arrow.curves import Curve, Kind, quantiles
-from lakebed.arrow.write import FileLayout
+from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
 from lakebed.commands.optimize.placement import addresses
-from lakebed.commands.row_scan import ROW_ID, ROW_VERSION, RowScan
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.functions import functions_of
+from lakebed.spark.columns.projection import quote
 from lakebed.spark.internals.call_sites import without_call_sites
-from lakebed.spark.plane import FileSettings
-from lakebed.spark.projection import quote
+from lakebed.spark.plane.plane import FileSettings
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.spec.actions import Add
 from lakebed.spec.properties import TableProperties
 

@@ -18,17 +18,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.arrow.curves import Curve, Kind, quantiles
-from lakebed.arrow.write import FileLayout
-from lakebed.commands.alter.clustering_columns import clustering_columns, to_paths
+from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.optimize.request import number
+from lakebed.commands.target.clustering_columns import clustering_columns, to_paths
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.log.table_log import TableLog
-from lakebed.spark.functions import functions_of, is_connect
-from lakebed.spark.plane import Plane
-from lakebed.spark.projection import quote
-from lakebed.spark.types import incoming_schema
+from lakebed.spark.columns.projection import quote
+from lakebed.spark.columns.spark_types import incoming_schema
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.session.session_kind import functions_of, is_connect
 
 MODE = "spark.lakebed.clusteringOnWrite.mode"
 MIN_SIZE = "spark.lakebed.clusteringOnWrite.minSize"
@@ -98,7 +98,7 @@ class ClusteredWrites:
         self, keys: DataFrame, rows: DataFrame, columns: Sequence[CurveColumn], num_files: int
     ) -> DataFrame:
         # Late, for py4j is no part of a Connect client.
-        from lakebed.spark import failures
+        from lakebed.spark.stores import failures
 
         kind: Kind = "hilbert" if len(columns) > 1 else "zorder"
         with failures.of_job("the job that looks at the clustering columns"):

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column
 
 from lakebed.errors import SchemaError
-from lakebed.spark.projection import quote
-from lakebed.spec.column_metadata import collations
+from lakebed.spark.columns.projection import quote
+from lakebed.spec.columns.column_metadata import collations
 from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.arrow.file_columns import physical_names
-from lakebed.commands.file_footers import files_whose_footer
+from lakebed.commands.target.file_footers import files_whose_footer
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
-from lakebed.spec.column_mapping import mapping_mode, physical_schema
+from lakebed.spec.columns.column_mapping import mapping_mode, physical_schema
 from lakebed.spec.schema import ArrayType, DataType, MapType, StructType
 
 

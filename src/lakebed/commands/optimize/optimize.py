@@ -15,32 +15,32 @@ from dataclasses import dataclass, field, replace
 import orjson
 
 from lakebed.arrow.curves import MOST_KEY_BITS, Kind
-from lakebed.arrow.write import HANDLED_FEATURES
-from lakebed.commands.alter.clustering_columns import clustering_columns
-from lakebed.commands.iceberg_files import files_to_upgrade
+from lakebed.arrow.write.write import HANDLED_FEATURES
 from lakebed.commands.optimize import bins as files
 from lakebed.commands.optimize.arrangement import Writer, is_shuffled
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.cubes import in_cube, to_cluster
 from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
 from lakebed.commands.optimize.dropped_columns import with_dropped_columns
-from lakebed.commands.optimize.local import Local
+from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.progress import Share, progress
 from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest, local_bytes
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.target.clustering_columns import clustering_columns
+from lakebed.commands.target.iceberg_files import files_to_upgrade
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.expressions import Expression, parse_predicate, references, to_sql
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.functions import is_connect
-from lakebed.spark.session_settings import all_settings
+from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import find_path, render_path
 from lakebed.spec.stats import indexed_columns
 from lakebed.transaction import Operation, Transaction
-from lakebed.transaction.conflict_errors import is_retryable
+from lakebed.transaction.conflicts.conflict_errors import is_retryable
 from lakebed.transaction.row_tracking import PRESERVED_TAG, physical_records
 
 ATTEMPTS = 5

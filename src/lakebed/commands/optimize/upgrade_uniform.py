@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakebed.commands.alter.change import AlterTarget, Change, operation
-from lakebed.commands.alter.properties import with_mapping
-from lakebed.commands.iceberg_files import files_to_upgrade
+from lakebed.commands.alter.table_properties import with_mapping
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.request import OptimizeRequest
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.target.iceberg_files import files_to_upgrade
+from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import ConcurrentWriteError, ConflictError, TablePropertyError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.column_mapping import MODE, mapping_mode
+from lakebed.spec.columns.column_mapping import MODE, mapping_mode
 from lakebed.spec.features import upgraded_for
 from lakebed.spec.iceberg_compat import (
     COMPATS,

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from lakebed.errors import ObjectNotFoundError
 from lakebed.iceberg.layout import OWN_PREFIX
-from lakebed.log.names import LOG_FOLDER
-from lakebed.log.readable import THREADS
+from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.column_mapping import physical_name
+from lakebed.log.versions.readable import THREADS
+from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.paths import escape_name
 from lakebed.storage.locations import SCHEMES, parse_location
 from lakebed.storage.store import ObjectMeta, Store

@@ -10,7 +10,7 @@ import logging
 import orjson
 
 from lakebed.errors import LakebedError, ObjectNotFoundError
-from lakebed.log.names import LOG_FOLDER
+from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.storage.store import Store
 
 LAST_VACUUM = f"{LOG_FOLDER}/_last_vacuum_info"

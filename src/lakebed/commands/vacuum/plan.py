@@ -15,23 +15,23 @@ from functools import cached_property
 
 import pyarrow.compute as pc
 
-from lakebed.commands.log_only import HANDLED_FEATURES
-from lakebed.commands.vacuum.options import Retention, VacuumOptions, retention_of
-from lakebed.commands.vacuum.selection import Selection, select
+from lakebed.commands.target.log_only import HANDLED_FEATURES
+from lakebed.commands.vacuum.vacuum_options import Retention, VacuumOptions, retention_of
+from lakebed.commands.vacuum.vacuum_selection import Selection, select
 from lakebed.errors import ObjectNotFoundError, VersionNotFoundError
 from lakebed.iceberg import referenced_places
-from lakebed.log.cleanup import cleaned_before
-from lakebed.log.cleanup import cut_off as clean_up_moment
-from lakebed.log.file_lives import FileLives, read_lives
-from lakebed.log.hint import cleaned_up_to
-from lakebed.log.listing import read_hint
-from lakebed.log.maintenance import checkpoint_interval
-from lakebed.log.names import LogFile
-from lakebed.log.places import Places, is_outside
-from lakebed.log.readable import unreadable_versions
+from lakebed.log.listing.commit_times import CommitTimes
+from lakebed.log.listing.file_locations import Places, is_outside
+from lakebed.log.listing.hint import cleaned_up_to
+from lakebed.log.listing.listing import read_hint
+from lakebed.log.listing.log_names import LogFile
+from lakebed.log.maintenance.after_commit import checkpoint_interval
+from lakebed.log.maintenance.cleanup import cleaned_before
+from lakebed.log.maintenance.cleanup import cut_off as clean_up_moment
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.log.times import CommitTimes
+from lakebed.log.versions.file_lifetimes import FileLives, read_lives
+from lakebed.log.versions.readable import unreadable_versions
 from lakebed.spec.features import check_writable
 from lakebed.spec.pins import pins_of
 from lakebed.storage.store import ObjectMeta

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lakebed.commands.log_only import HANDLED_FEATURES, commit_log_only
-from lakebed.commands.vacuum.options import Retention
-from lakebed.log.history import UNREADABLE_TAG
+from lakebed.commands.target.log_only import HANDLED_FEATURES, commit_log_only
+from lakebed.commands.vacuum.vacuum_options import Retention
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.history import UNREADABLE_TAG
 from lakebed.spec.version_ranges import ranges_text
 from lakebed.storage.store import ObjectMeta
 from lakebed.transaction import Operation, Transaction

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from lakebed.commands.vacuum.plan import Plan
-from lakebed.formats import commit
-from lakebed.log.listing import newer_commits
-from lakebed.log.places import Places, checked_reference
-from lakebed.log.readable import THREADS
+from lakebed.formats import commit_file as commit
+from lakebed.log.listing.file_locations import Places, checked_reference
+from lakebed.log.listing.listing import newer_commits
+from lakebed.log.versions.readable import THREADS
 from lakebed.storage.store import Store
 
 BATCH = 1000

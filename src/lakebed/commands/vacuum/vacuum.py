@@ -17,15 +17,15 @@ from collections.abc import Collection, Iterable
 
 from lakebed.commands.vacuum.clock import own_clock, safe_clock
 from lakebed.commands.vacuum.last_vacuum import remember_vacuum
-from lakebed.commands.vacuum.options import VacuumOptions
 from lakebed.commands.vacuum.plan import Plan, check_request, make_plan
 from lakebed.commands.vacuum.record import record_end, record_failure, record_start
-from lakebed.commands.vacuum.report import VacuumResult, lost_table
 from lakebed.commands.vacuum.sweep import Watch, sweep
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions
+from lakebed.commands.vacuum.vacuum_report import VacuumResult, lost_table
 from lakebed.errors import LakebedError
-from lakebed.log.file_lives import rebuildable_versions
-from lakebed.log.listing import list_log
+from lakebed.log.listing.listing import list_log
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.file_lifetimes import rebuildable_versions
 
 _LOG = logging.getLogger("lakebed")
 

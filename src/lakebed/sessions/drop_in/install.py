@@ -11,17 +11,17 @@ from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.drop_in import package
-from lakebed.sessions.drop_in.error_families import join_families
-from lakebed.sessions.drop_in.settings import (
+from lakebed.sessions.drop_in.delta_spark_settings import (
     CATALOG,
     SESSION_CATALOG,
     lakebed_class,
     translate,
     translate_submit_arguments,
 )
+from lakebed.sessions.drop_in.error_families import join_families
 from lakebed.sessions.enable import enable
-from lakebed.spark.functions import is_connect
-from lakebed.spark.internals.session_start import Hooks, hook_sessions
+from lakebed.spark.internals.session.session_start import Hooks, hook_sessions
+from lakebed.spark.session.session_kind import is_connect
 
 
 def install_as_delta() -> None:

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import JavaObject, Question, column
-from lakebed.spark.generated import default_value
-from lakebed.spark.internals.columns import is_always_true
-from lakebed.spark.location import open_location
+from lakebed.spark.internals.classic_columns import is_always_true
+from lakebed.spark.stores.location import open_location
+from lakebed.spark.write.generated_values import default_value
 from lakebed.tables.delta_table import DeltaTable
 from lakebed.tables.merge_builder import DeltaMergeBuilder
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.alter.clustering_columns import clustering_columns
+from lakebed.catalog.entry import TableEntry
+from lakebed.commands.target.clustering_columns import clustering_columns
 from lakebed.log.snapshot import Snapshot
 from lakebed.sessions.native.question import Question
-from lakebed.sessions.native.reads import opened
-from lakebed.spark.catalog_entry import TableEntry
-from lakebed.spark.functions import functions_of
-from lakebed.spark.projection import quote
-from lakebed.spark.session_catalog import resolve
-from lakebed.spark.sql_text import column_text, literal, quoted, quoted_parts
-from lakebed.spec.column_mapping import strip
-from lakebed.spec.column_metadata import current_default, generation_expression, identity
+from lakebed.sessions.native.read_plans import opened
+from lakebed.spark.catalog.session_catalog import resolve
+from lakebed.spark.columns.projection import quote
+from lakebed.spark.columns.sql_text import column_text, literal, quoted, quoted_parts
+from lakebed.spark.session.session_kind import functions_of
+from lakebed.spec.columns.column_mapping import strip
+from lakebed.spec.columns.column_metadata import current_default, generation_expression, identity
 from lakebed.spec.schema import StructField
 from lakebed.tables.delta_table import DeltaTable
 

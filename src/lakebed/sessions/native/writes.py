@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import orjson
 from pyspark.sql import Column, DataFrame
 
-from lakebed.commands.frame_write import FrameWrite, write_frame
+from lakebed.commands.write.write_frame import FrameWrite, write_frame
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.sessions.native.question import Question, column
-from lakebed.sessions.native.reads import opened
-from lakebed.sessions.native.replaced import check_count, has_partition, replaces_partitions
+from lakebed.sessions.native.read_plans import opened
+from lakebed.sessions.native.replaced_rows import check_count, has_partition, replaces_partitions
 from lakebed.sessions.save import save
 from lakebed.sessions.settings import AUTO_MERGE, SessionSettings
 from lakebed.sessions.write_request import WriteRequest
-from lakebed.spark.assigning import (
+from lakebed.spark.columns.sql_expressions import check_expression
+from lakebed.spark.internals.classic_columns import column_sql, is_always_true
+from lakebed.spark.read.command_reads import CommandReads
+from lakebed.spark.stores.location import open_location
+from lakebed.spark.write.assigning import (
     assigned_by_name,
     assigned_by_position,
     with_absent_partitions,
 )
-from lakebed.spark.command_reads import CommandReads
-from lakebed.spark.internals.columns import column_sql, is_always_true
-from lakebed.spark.location import open_location
-from lakebed.spark.sql_expressions import check_expression
 
 _PARTITION_COLUMNS = "__partition_columns"
 _CLUSTERING_COLUMNS = "__clustering_columns"

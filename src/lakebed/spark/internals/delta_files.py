@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 
 from lakebed.spark.internals.jvm import JavaObject, Jvm
-from lakebed.spark.internals.rules import DELTA_FILES, compiled
+from lakebed.spark.internals.session.rules import DELTA_FILES, compiled
 
 
 class DeltaFiles:

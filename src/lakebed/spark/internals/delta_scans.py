@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.internals.jvm import JavaObject, Jvm
-from lakebed.spark.internals.rules import DELTA_SCANS, TABLE_FILES, compiled
+from lakebed.spark.internals.session.rules import DELTA_SCANS, TABLE_FILES, compiled
 
 
 def install_scan_rule(jvm: Jvm) -> None:

@@ -13,7 +13,7 @@ from py4j.java_gateway import JavaClass
 from pyspark.sql import Column, SparkSession
 
 from lakebed.expressions.allowed import Parts
-from lakebed.spark.internals.classes import load_classes
+from lakebed.spark.internals.session.classes import load_classes
 
 
 def parsed_column(session: SparkSession, sql: str) -> Column:

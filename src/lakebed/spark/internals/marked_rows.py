@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakebed.spark.internals.jvm import JavaObject, Jvm
-from lakebed.spark.internals.write import writing_settings
+from lakebed.spark.internals.parquet_sink import writing_settings
 
 
 class MarkedRows:

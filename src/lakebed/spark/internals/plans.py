@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.rules import DELTA_FILES
+from lakebed.spark.internals.session.rules import DELTA_FILES
 
 JavaObject = Any
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.column_names import ColumnRef, column
+from lakebed.sql.grammar.column_refs import ColumnRef, column
 from lakebed.sql.statement import Slice, Statement, TableRef
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakebed.spec.properties import CONSTRAINT_PREFIX
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.clone import new_table
-from lakebed.sql.rest import RestStatement
+from lakebed.sql.rest_statements import RestStatement
 from lakebed.sql.statement import Slice, Statement
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lakebed.commands.named_modes import CREATE, IF_NOT_EXISTS, OR_REPLACE, REPLACE
+from lakebed.commands.create.named_modes import CREATE, IF_NOT_EXISTS, OR_REPLACE, REPLACE
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.properties import properties
+from lakebed.sql.grammar.property_lists import properties
 from lakebed.sql.statement import AsOf, Statement, TableRef
 
 

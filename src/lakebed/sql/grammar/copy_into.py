@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from lakebed.errors import SqlError
-from lakebed.expressions.tokens import Kind, Token
+from lakebed.expressions.parser.tokens import Kind, Token
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.column_names import ColumnRef, columns
-from lakebed.sql.grammar.properties import properties
+from lakebed.sql.grammar.column_refs import ColumnRef, columns
+from lakebed.sql.grammar.property_lists import properties
 from lakebed.sql.statement import Slice, Statement
 
 _CLAUSES = ("FILEFORMAT", "VALIDATE", "FILES", "PATTERN", "FORMAT_OPTIONS", "COPY_OPTIONS")

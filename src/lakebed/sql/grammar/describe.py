@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakebed.expressions.tokens import Kind
+from lakebed.expressions.parser.tokens import Kind
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.statement import Statement
 

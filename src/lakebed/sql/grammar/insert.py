@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakebed.expressions.tokens import Kind, Token
+from lakebed.expressions.parser.tokens import Kind, Token
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.column_names import columns
-from lakebed.sql.rest import RestStatement
+from lakebed.sql.grammar.column_refs import columns
+from lakebed.sql.rest_statements import RestStatement
 from lakebed.sql.statement import Slice
 
 QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM", "MAP", "REDUCE")

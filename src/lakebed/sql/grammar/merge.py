@@ -7,7 +7,7 @@ query.
 from __future__ import annotations
 
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.rest import RestStatement
+from lakebed.sql.rest_statements import RestStatement
 
 
 def parse_merge(cursor: Cursor) -> RestStatement:

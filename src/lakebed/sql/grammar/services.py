@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lakebed.expressions.tokens import Kind
+from lakebed.expressions.parser.tokens import Kind
 from lakebed.sql.cursor import Cursor
-from lakebed.sql.grammar.column_names import ColumnRef, column
+from lakebed.sql.grammar.column_refs import ColumnRef, column
 from lakebed.sql.statement import AsOf, Slice, Statement
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.alter.drop_feature import drop_feature
-from lakebed.commands.alter.sync_identity import identity_column, plan_sync_identity
-from lakebed.spark.functions import functions_of
+from lakebed.commands.alter.columns.sync_identity import identity_column, plan_sync_identity
+from lakebed.commands.alter.features.drop_feature import drop_feature
+from lakebed.spark.columns.projection import quote
 from lakebed.spark.planes import plane_for
-from lakebed.spark.projection import quote
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.spec.schema import find_path
 from lakebed.sql.column_errors import pointing_at
+from lakebed.sql.column_lookup import unknown_column
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.alter import AddConstraint, DropConstraint, DropFeature, SyncIdentity
-from lakebed.sql.names_in import unknown_column
-from lakebed.sql.tables import open_table
+from lakebed.sql.open_tables import open_table
 
 
 def run_sync_identity(context: SqlContext, statement: SyncIdentity) -> DataFrame | None:

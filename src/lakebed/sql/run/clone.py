@@ -7,15 +7,15 @@ import re
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakebed.commands.clone import CloneOptions, clone_table
-from lakebed.commands.named_modes import OR_REPLACE, REPLACE, is_there
-from lakebed.commands.named_tables import create_named, place_for
-from lakebed.commands.row_target import USER_METADATA
+from lakebed.commands.clone.clone_table import CloneOptions, clone_table
+from lakebed.commands.create.named_modes import OR_REPLACE, REPLACE, is_there
+from lakebed.commands.create.named_tables import create_named, place_for
+from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spark.location import open_location
-from lakebed.spark.session_catalog import resolve
+from lakebed.spark.catalog.session_catalog import resolve
+from lakebed.spark.stores.location import open_location
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.clone import CloneTable
 from lakebed.sql.statement import AsOf

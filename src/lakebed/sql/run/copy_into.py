@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.commands.copy_into import FORMATS, CopyRequest, copy_files, preview
-from lakebed.commands.row_target import RowTarget
+from lakebed.commands.copy_into.copy_files import FORMATS, CopyRequest, copy_files, preview
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.assigning import copied_by_name, copied_by_position
 from lakebed.spark.planes import plane_for
+from lakebed.spark.write.assigning import copied_by_name, copied_by_position
 from lakebed.sql.column_errors import pointing_at
+from lakebed.sql.column_lookup import check_once, nearest, top_column
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.copy_into import CopyStatement
-from lakebed.sql.names_in import check_once, nearest, top_column
+from lakebed.sql.open_tables import open_table
 from lakebed.sql.statement import Slice
-from lakebed.sql.tables import open_table
 from lakebed.tables.delta_service_methods import copied_frame
 
 _OPTIONS = ("force", "mergeSchema")

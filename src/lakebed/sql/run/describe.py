@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.spark.functions import functions_of
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.describe import DescribeDetail, DescribeHistory
-from lakebed.sql.tables import open_table
+from lakebed.sql.open_tables import open_table
 
 
 def run_history(context: SqlContext, statement: DescribeHistory) -> DataFrame | None:

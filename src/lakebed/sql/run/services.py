@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.convert import ConvertOptions, convert_folder, partition_schema
-from lakebed.commands.dropped_tables import undrop_table
-from lakebed.commands.row_target import USER_METADATA
+from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder, partition_schema
+from lakebed.commands.create.dropped_tables import undrop_table
+from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
-from lakebed.spark.location import open_location
-from lakebed.spark.session_catalog import find
-from lakebed.spark.session_settings import all_settings
+from lakebed.spark.catalog.session_catalog import find
+from lakebed.spark.stores.location import open_location
+from lakebed.spark.stores.session_settings import all_settings
 from lakebed.sql.column_errors import pointing_at
+from lakebed.sql.column_lookup import column_path, renamed
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar.services import (
     ConvertStatement,
@@ -24,9 +25,8 @@ from lakebed.sql.grammar.services import (
     UndropTable,
     VacuumStatement,
 )
-from lakebed.sql.names_in import column_path, renamed
+from lakebed.sql.open_tables import OpenTable, open_table
 from lakebed.sql.statement import Slice, Statement
-from lakebed.sql.tables import OpenTable, open_table
 from lakebed.tables.delta_table import DeltaTable
 
 _COLLECT_STATS = "spark.databricks.delta.stats.collect"

@@ -1,0 +1,1 @@
+"""Reading many small files, in this process and in others."""

@@ -1,0 +1,1 @@
+"""Making rows fit for a table, and writing them as data files."""

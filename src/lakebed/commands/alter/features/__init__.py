@@ -1,0 +1,1 @@
+"""Dropping table features, and what they leave in a table."""

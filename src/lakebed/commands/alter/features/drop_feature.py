@@ -1,0 +1,171 @@
+"""DROP FEATURE: a table that older readers and writers can use again.
+
+First what the feature left in the table goes (`feature_traces`). Features for writers alone are
+then dropped at once. Those that readers must know are needed by versions in the history too, and
+there are two ways, as in delta-spark:
+
+- fast, the default: checkpoints are put between these versions and the new protocol, and the
+  feature `checkpointProtection` keeps other writers from taking them away.
+- with `truncate_history`: the feature goes once the versions that use it have left the history. The
+  first run cleans and says to come back; a later one, when the versions have expired, drops it.
+
+Every step can be repeated: a run that was stopped is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakebed.commands.alter.features.feature_traces import (
+    PROTECTED_BEFORE,
+    TRACES,
+    Traces,
+    needs_history,
+)
+from lakebed.commands.alter.features.history_traces import (
+    BARRIERS,
+    add_checkpoint,
+    is_used_in_history,
+    oldest_commit,
+    shorten,
+)
+from lakebed.commands.alter.table_properties import plan_unset_properties
+from lakebed.commands.target.metadata_change import AlterTarget, Change
+from lakebed.errors import (
+    FeatureDropPendingError,
+    InvalidArgumentError,
+    ProtocolChangedError,
+    UnsupportedFeatureError,
+)
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Metadata
+from lakebed.spec.features import (
+    dependent_features,
+    feature_name,
+    is_supported,
+    supported_features,
+    upgraded,
+    without_feature,
+)
+from lakebed.transaction import Operation
+
+_PROTECTION = "checkpointProtection"
+
+
+def drop_feature(target: AlterTarget, name: str, *, truncate_history: bool = False) -> Snapshot:
+    if not isinstance(name, str) or not isinstance(truncate_history, bool):
+        raise InvalidArgumentError(f"{name!r} is not the name of a feature", hint="give a text")
+    feature = feature_name(name)
+    _check(target.log.snapshot(), feature, truncate_history)
+    traces = TRACES[feature]
+    if feature == _PROTECTION:
+        _end_protection(target)
+        return _drop(target, feature, traces, truncate_history=True)
+    changed = traces.clean(target)
+    if not needs_history(feature):
+        return _drop(target, feature, traces, truncate_history)
+    if truncate_history:
+        _leave_history(target, feature, traces, changed)
+        return _drop(target, feature, traces, truncate_history)
+    for _ in range(BARRIERS):
+        add_checkpoint(target)
+    snapshot = _drop(target, feature, traces, truncate_history, protected=True)
+    write_checkpoint(snapshot)
+    return snapshot
+
+
+def _check(snapshot: Snapshot, feature: str, truncate_history: bool) -> None:
+    if not is_supported(snapshot.protocol, feature):
+        raise InvalidArgumentError(
+            f"the table does not have the feature {feature}",
+            hint=f"it has {', '.join(sorted(supported_features(snapshot.protocol))) or 'none'}",
+        )
+    if feature not in TRACES:
+        raise UnsupportedFeatureError(
+            f"the feature {feature} cannot be dropped",
+            features=[feature],
+            hint=f"these can: {', '.join(sorted(TRACES))}; or write the rows to a new table",
+        )
+    others = dependent_features(snapshot.protocol, feature)
+    if others:
+        raise InvalidArgumentError(
+            f"the feature {feature} cannot be dropped: {', '.join(others)} needs it",
+            hint="drop what needs it first",
+        )
+    if truncate_history and feature != _PROTECTION and not needs_history(feature):
+        raise InvalidArgumentError(
+            f"the feature {feature} is for writers alone: no history needs to go for it",
+            hint="leave truncate_history out",
+        )
+    if feature == _PROTECTION and not truncate_history:
+        raise InvalidArgumentError(
+            f"{feature} protects versions that use other features, which must go with it",
+            hint="give truncate_history=True",
+        )
+
+
+def _drop(
+    target: AlterTarget,
+    feature: str,
+    traces: Traces,
+    truncate_history: bool,
+    *,
+    protected: bool = False,
+) -> Snapshot:
+    snapshot = target.log.snapshot()
+    if not traces.is_clean(snapshot):
+        raise ProtocolChangedError(
+            f"somebody uses the feature {feature} again, so it was not dropped",
+            version=snapshot.version,
+            hint="repeat the operation",
+        )
+    parameters = {"featureName": feature, "truncateHistory": truncate_history}
+    done = Operation("DROP FEATURE", parameters, changes_data=False, drops_features=True)
+    metadata = _without(snapshot.metadata, traces.properties)
+    protocol = without_feature(snapshot.protocol, feature)
+    if protected:
+        protocol = upgraded(protocol, [_PROTECTION])
+        version = str(snapshot.version + 1)
+        configuration = {**metadata.configuration, PROTECTED_BEFORE: version}
+        metadata = replace(metadata, configuration=configuration)
+    change = Change(done, metadata, protocol, traces.actions(snapshot))
+    return target.commit(snapshot, change)
+
+
+def _without(metadata: Metadata, keys: tuple[str, ...]) -> Metadata:
+    kept = {key: value for key, value in metadata.configuration.items() if key not in keys}
+    return replace(metadata, configuration=kept)
+
+
+def _leave_history(target: AlterTarget, feature: str, traces: Traces, changed: bool) -> None:
+    """Raises until no version that can be read uses the feature."""
+    snapshot = add_checkpoint(target)
+    if changed:
+        raise _pending(snapshot, feature, "the table has just stopped using it")
+    shorten(target, keep_ms=snapshot.properties.drop_feature_retention_ms)
+    v2 = feature == "v2Checkpoint"
+    if is_used_in_history(target.log.snapshot(), traces.used_by, v2_checkpoints=v2):
+        raise _pending(snapshot, feature, "versions in its history use it")
+
+
+def _end_protection(target: AlterTarget) -> None:
+    snapshot = target.log.snapshot()
+    before = snapshot.properties.require_checkpoint_protection_before_version
+    if oldest_commit(snapshot.store) < before:
+        add_checkpoint(target)
+        shorten(target, keep_ms=snapshot.properties.drop_feature_retention_ms)
+        if oldest_commit(snapshot.store) < before:
+            raise _pending(snapshot, _PROTECTION, f"versions before {before} are in its history")
+    if PROTECTED_BEFORE in snapshot.metadata.configuration:
+        keys = [PROTECTED_BEFORE]
+        target.apply(lambda newest: plan_unset_properties(newest, keys, if_exists=True))
+
+
+def _pending(snapshot: Snapshot, feature: str, why: str) -> FeatureDropPendingError:
+    hours = snapshot.properties.drop_feature_retention_ms / 3_600_000
+    return FeatureDropPendingError(
+        f"the feature {feature} is not dropped yet: {why}",
+        hint=f"try again in {hours:g} hours (delta.dropFeatureTruncateHistory.retentionDuration), "
+        "or without truncate_history",
+    )

@@ -1,0 +1,1 @@
+"""CLONE: another table with the files of this one, or copies of them."""

@@ -1,0 +1,1 @@
+"""CONVERT: a folder of Parquet files becomes a Delta table."""

@@ -1,0 +1,1 @@
+"""COPY INTO: files become rows of a table, each file once."""

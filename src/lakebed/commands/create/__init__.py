@@ -1,0 +1,1 @@
+"""CREATE, REPLACE, DROP and UNDROP of tables, with and without names."""

@@ -1,0 +1,108 @@
+"""Making a table where there may be one: what CREATE, REPLACE and their like do then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakebed.commands.create.create_table import TableDefinition
+from lakebed.commands.create.named_tables import Place, refuse_foreign, refuse_taken
+from lakebed.errors import SchemaMismatchError, TableExistsError, TableNotFoundError
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.columns.column_mapping import strip
+from lakebed.spec.columns.column_metadata import generation_expression
+from lakebed.spec.features import (
+    is_about_protocol,
+    supported_features,
+    upgraded_for_properties,
+)
+from lakebed.spec.schema import StructType
+
+CREATE, IF_NOT_EXISTS, REPLACE, OR_REPLACE = (
+    "create",
+    "create_if_not_exists",
+    "replace",
+    "create_or_replace",
+)
+
+
+def adopts(place: Place, mode: str) -> bool:
+    """Whether the statement takes the table that is in the place, and adds no more than a name."""
+    return mode in (CREATE, IF_NOT_EXISTS) and place.is_new_name and place.has_table()
+
+
+def is_there(place: Place, mode: str) -> bool:
+    """True if there is nothing to do. Refuses what the statement must not replace."""
+    if mode == IF_NOT_EXISTS and (place.is_foreign or (place.entry and place.has_table())):
+        return True
+    if mode == IF_NOT_EXISTS and place.database is None:
+        return place.has_table()
+    if mode in (CREATE, IF_NOT_EXISTS):
+        refuse_taken(place)
+        return False
+    refuse_foreign(place)
+    if mode == REPLACE and not place.has_table():
+        raise TableNotFoundError(
+            f"there is no Delta table {place.shown} to replace", hint="write CREATE OR REPLACE"
+        )
+    return False
+
+
+def adopted(place: Place, stated: TableDefinition) -> Snapshot:
+    """The table that is in the place already, if it is what is stated."""
+    snapshot, schema = place.log.snapshot(), stated.schema
+    found = snapshot.metadata
+    if len(schema) and _shape(schema) != _shape(snapshot.schema):
+        raise SchemaMismatchError(
+            f"{place.location} is a Delta table with other columns:\n  there:  "
+            f"{snapshot.schema}\n  stated: {schema}",
+            hint="leave the columns out to take those of the table",
+        )
+    if stated.partition_by and _folded(stated.partition_by) != _folded(found.partition_columns):
+        raise SchemaMismatchError(
+            f"{place.location} is partitioned by {list(found.partition_columns)}, not by "
+            f"{list(stated.partition_by)}",
+            hint="leave PARTITIONED BY out",
+        )
+    differs = _other_properties(snapshot, stated.properties)
+    if differs:
+        raise SchemaMismatchError(
+            f"{place.location} is a Delta table with other properties: {sorted(differs)}",
+            hint="leave them out, and change them by ALTER TABLE ... SET TBLPROPERTIES",
+        )
+    if place.is_managed and (snapshot.version > 0 or snapshot.totals.num_files):
+        raise leftover(place)
+    return snapshot
+
+
+def leftover(place: Place) -> TableExistsError:
+    return TableExistsError(
+        f"{place.location} is already a Delta table, though without the name {place.shown}",
+        hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "
+        "CREATE OR REPLACE TABLE replaces it",
+    )
+
+
+def _other_properties(snapshot: Snapshot, stated: Mapping[str, str]) -> set[str]:
+    """The names of those that the table does not have.
+
+    SHOW CREATE TABLE states the protocol too: versions and features differ where they would add.
+    """
+    there = supported_features(snapshot.protocol)
+    configuration = snapshot.metadata.configuration
+    differs = {key for key, value in stated.items() if configuration.get(key) != value}
+    for key in [key for key in differs if is_about_protocol(key)]:
+        after = upgraded_for_properties(snapshot.protocol, {key: stated[key]})
+        if supported_features(after) == there:
+            differs.remove(key)
+    return differs
+
+
+def _shape(schema: StructType) -> list[tuple[object, ...]]:
+    return [
+        (f.name.lower(), f.data_type, f.nullable, generation_expression(f))
+        for f in strip(schema).fields
+    ]
+
+
+def _folded(names: tuple[str, ...]) -> list[str]:
+    return [name.lower() for name in names]

@@ -1,0 +1,1 @@
+"""What DELETE, UPDATE and MERGE share: finding rows, and committing what becomes of them."""

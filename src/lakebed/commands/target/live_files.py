@@ -1,0 +1,52 @@
+"""The files of versions as sets: what one has that another has not.
+
+RESTORE and CLONE make one version look like another; the difference is all that they commit.
+PROTOCOL: Add File and Remove File. A file with another deletion vector is another logical file.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.formats.file_actions import adds_from_table
+from lakebed.formats.statistics.stats_writing import write_stats
+from lakebed.log.files import ADD_FIELDS
+from lakebed.log.listing.keys import file_key
+from lakebed.log.snapshot import Snapshot
+from lakebed.spec.actions import Add
+
+
+def whole_files(snapshot: Snapshot) -> pa.Table:
+    """The live files with all that the log says about them, statistics as JSON text.
+
+    Checkpoints may hold statistics as columns alone; a commit needs the text.
+    """
+    files = snapshot.files(ADD_FIELDS)
+    stats = files.column("stats")
+    if not stats.null_count or not snapshot.has_parsed_stats:
+        return files
+    parsed = write_stats(snapshot.files(["stats_parsed"]).column("stats_parsed"))
+    texts = pc.coalesce(stats, pa.chunked_array([parsed]))
+    return files.set_column(files.schema.get_field_index("stats"), "stats", texts)
+
+
+def only_in(files: pa.Table, others: pa.Table) -> list[Add]:
+    """The files that are not among the others."""
+    keys, known = _keys(files), _keys(others)
+    if not len(keys):
+        return []
+    return adds_from_table(files.filter(pc.invert(pc.is_in(keys, value_set=known))))
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    """One text for each file; without vectors and absolute paths it is the path itself."""
+    paths, vectors = files.column("path"), files.column("deletionVector")
+    plain = vectors.null_count == files.num_rows
+    if plain and not pc.any(pc.match_substring_regex(paths, r"^/|:")).as_py():
+        return pa.concat_arrays([chunk.cast(pa.string()) for chunk in paths.chunks] or [_NONE])
+    rows = zip(paths.to_pylist(), vectors.to_pylist(), strict=True)
+    return pa.array([file_key(path, vector) for path, vector in rows], pa.string())
+
+
+_NONE = pa.array([], pa.string())

@@ -1,0 +1,139 @@
+"""The table whose rows a command changes, and how often it tries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, SparkSession
+
+from lakebed.commands.target.row_disputes import with_values
+from lakebed.errors import (
+    AppendOnlyError,
+    ConflictError,
+    MetadataChangedError,
+    PredicateError,
+    RowConflictError,
+)
+from lakebed.expressions import Expression, parse_predicate
+from lakebed.expressions.zones import depends_on_zone, is_utc
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spark.columns.bound_columns import BoundColumns, TableFrames
+from lakebed.spark.columns.projection import quote
+from lakebed.spark.plane.plane import Plane
+from lakebed.spark.session.session_kind import functions_of, is_connect
+from lakebed.spec.columns.column_metadata import identity
+from lakebed.transaction.conflicts.conflict_errors import is_retryable
+
+ATTEMPTS = 10
+AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_QUOTES = ("'", '"', "`")
+
+
+@dataclass(frozen=True)
+class RowTarget:
+    """`alias` is the name by which conditions call the table. `row_level` False makes two changes
+    of one file conflict whatever their rows, as in open-source Delta. `frames` are the DataFrames
+    that the table gave out, whose columns stand for those of the table.
+    """
+
+    session: SparkSession
+    log: TableLog
+    plane: Plane
+    alias: str | None = None
+    row_level: bool = True
+    most_rows: int | None = None
+    """Of how many rows the driver holds bitmaps, if not as many as `row_positions` says."""
+    frames: TableFrames = field(default_factory=TableFrames, repr=False, compare=False)
+
+    def most(self, usual: int) -> int:
+        return usual if self.most_rows is None else self.most_rows
+
+    @property
+    def user_metadata(self) -> str | None:
+        """What the session wants its commits to carry."""
+        found: str | None = self.session.conf.get(USER_METADATA, None)
+        return found
+
+    @property
+    def merges_schemas(self) -> bool:
+        return str(self.session.conf.get(AUTO_MERGE, "false")).lower() == "true"
+
+    def translated(self, snapshot: Snapshot, value: str | Column | None) -> str | Column | None:
+        """A condition or value whose columns are names, whatever DataFrame they were taken from."""
+        if value is None or isinstance(value, str):
+            return value
+        f = functions_of(self.session)
+        bound = BoundColumns(
+            self.session, self.frames, snapshot.schema, lambda field: f.col(quote(field.name))
+        )
+        return bound.translated(value)
+
+    def all_translated(
+        self, snapshot: Snapshot, values: Mapping[str, str | Column]
+    ) -> dict[str, str | Column]:
+        found = {name: self.translated(snapshot, value) for name, value in values.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def predicate(self, snapshot: Snapshot, condition: str | Column | None) -> Expression | None:
+        """The condition as Lakebed reads it; None if only Spark knows which rows it is true for."""
+        text = self._without_alias(snapshot, self._text(condition))
+        if text is None:
+            return None
+        try:
+            found = parse_predicate(text, snapshot.schema)
+        except PredicateError:
+            return None
+        zone = str(self.session.conf.get("spark.sql.session.timeZone"))
+        return found if is_utc(zone) or not depends_on_zone(found) else None
+
+    def _text(self, condition: str | Column | None) -> str | None:
+        if condition is None or isinstance(condition, str) or is_connect(self.session):
+            return condition if isinstance(condition, str) else None
+        from lakebed.spark.internals.classic_columns import column_sql
+
+        return column_sql(self.session, condition)
+
+    def _without_alias(self, snapshot: Snapshot, condition: str | None) -> str | None:
+        """None where a dot may be that of the alias or that of a struct."""
+        if self.alias is None or condition is None:
+            return condition
+        if self.alias in snapshot.schema or any(mark in condition for mark in _QUOTES):
+            return None
+        return re.sub(rf"(?<![\w.]){re.escape(self.alias)}\.", "", condition, flags=re.IGNORECASE)
+
+    def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
+        """Runs the command on the newest version, again if another commit makes it start over.
+
+        A command says which rows it means, not which it found: repeated, it is as if it had come
+        later. Only if another writer changed the very same rows it fails.
+        """
+        for number in range(ATTEMPTS):
+            snapshot = self._writable(self.log.snapshot())
+            try:
+                metrics = attempt(snapshot)
+                self.plane.recache()
+                return metrics
+            except RowConflictError as error:
+                raise with_values(error, snapshot) from error
+            except ConflictError as error:
+                if not _may_start_over(error, snapshot) or number + 1 == ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _writable(self, snapshot: Snapshot) -> Snapshot:
+        if snapshot.properties.append_only:
+            raise AppendOnlyError(
+                f"{snapshot.store.url} is append-only: its rows cannot be changed",
+                hint="set delta.appendOnly to false first",
+            )
+        return snapshot
+
+
+def _may_start_over(error: ConflictError, snapshot: Snapshot) -> bool:
+    """Marks of identity columns are metadata: two writers that draw values take turns."""
+    draws = any(identity(field) is not None for field in snapshot.schema.fields)
+    return is_retryable(error) or (draws and isinstance(error, MetadataChangedError))

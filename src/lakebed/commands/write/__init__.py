@@ -1,0 +1,1 @@
+"""Appending, overwriting and replacing rows."""

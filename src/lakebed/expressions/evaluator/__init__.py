@@ -1,0 +1,1 @@
+"""Expressions on rows of Arrow."""

@@ -1,0 +1,1 @@
+"""The change data feed of a range of versions."""

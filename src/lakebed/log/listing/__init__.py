@@ -1,0 +1,1 @@
+"""Which files a log has, and which of them make up a version."""

@@ -1,0 +1,109 @@
+"""The Python side of Lakebed's Java classes: one object for a JVM that answers for all sessions."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import orjson
+from pyspark.sql import SparkSession
+
+from lakebed.sessions.native.question import Answer, JavaObject, Question
+from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
+from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.session.bridge import handed_over
+from lakebed.spark.internals.session.lent_session import session_named
+from lakebed.spark.internals.session.rules import METADATA_ONLY, install_rule
+from lakebed.spark.stores.failures import reported_to
+
+_ROOM = "lakebed.sessions.native"
+ANSWERS: Mapping[str, tuple[str, str]] = {
+    "read": ("read_plans", "read"),
+    "describe": ("read_plans", "describe"),
+    "exists": ("read_plans", "exists"),
+    "sync": ("read_plans", "sync"),
+    "table_changes": ("read_plans", "table_changes"),
+    "save": ("writes", "save_rows"),
+    "insert": ("writes", "insert"),
+    "insert_many": ("writes", "insert_many"),
+    "replace_on": ("replaced_rows", "replace_on"),
+    "check_default": ("writes", "check_default"),
+    "delete": ("row_changes", "delete"),
+    "update": ("row_changes", "update"),
+    "merge": ("row_changes", "merge"),
+    "truncate": ("row_changes", "truncate"),
+    "create": ("create_statements", "create"),
+    "create_like": ("create_statements", "create_like"),
+    "alter": ("alter_table", "alter"),
+    "add_check": ("alter_table", "add_check"),
+    "unset_properties": ("alter_table", "unset"),
+    "drop": ("catalog_changes", "drop"),
+    "rename": ("catalog_changes", "rename"),
+    "create_schema": ("catalog_changes", "create_schema"),
+    "drop_schema": ("catalog_changes", "drop_schema"),
+    "parse": ("own_statements", "parse"),
+    "script": ("own_statements", "script"),
+    "columns": ("own_statements", "columns"),
+    "run": ("own_statements", "run"),
+    "show_create": ("show", "show_create"),
+    "show_columns": ("show", "show_columns"),
+    "show_partitions": ("show", "show_partitions"),
+    "latest_offset": ("streams", "latest_offset"),
+    "batch": ("streams", "batch"),
+    "add_batch": ("streams", "add_batch"),
+    "call": ("client_calls", "call"),
+}
+"""By the names that the Java classes use: a module of this room, and a function.
+
+A module is imported with its first question. All of them together take longer than everything else
+that enabling a session does.
+"""
+
+
+@cache
+def answer_of(what: str) -> Answer:
+    module, name = ANSWERS[what]
+    found: Answer = getattr(import_module(f"{_ROOM}.{module}"), name)
+    return found
+
+
+class PythonSide:
+    """Called by `Bridge.java`, in the thread of Spark that needs the answer."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(self, what: str, request: str, name: str, given: JavaObject) -> Any:
+        with reported_to(Jvm.of(self._session)):
+            CALLS.forget()
+            asked = Question(self._known(name), orjson.loads(request), given)
+            return handed_over(answer_of(what)(asked))
+
+    def _known(self, name: str) -> SparkSession:
+        """PySpark's object for a session; clients of Spark Connect come and go."""
+        with self._lock:
+            found = self._sessions.get(name)
+            if found is None:
+                found = session_named(name, self._session)
+                install_rule(found, METADATA_ONLY)
+                self._sessions[name] = found
+            self._sessions.move_to_end(name)
+            while len(self._sessions) > _MOST:
+                self._sessions.popitem(last=False)
+            return found
+
+    def toString(self) -> str:
+        return "Lakebed's Python side"
+
+    class Java:
+        implements = ("lakebed.PythonSide",)
+
+
+_MOST = 32
+"""Sessions that are remembered; others are asked for again when they come back."""

@@ -1,0 +1,1 @@
+"""Names of tables in a session."""

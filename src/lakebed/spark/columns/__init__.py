@@ -1,0 +1,1 @@
+"""Types, names and expressions of columns in DataFrames."""

@@ -1,0 +1,1 @@
+"""The parts of Spark Connect's client and server that Lakebed touches."""

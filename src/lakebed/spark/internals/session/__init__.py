@@ -1,0 +1,1 @@
+"""Starting sessions, and loading Lakebed's Java classes into them."""

@@ -1,0 +1,1 @@
+"""The native data plane: Spark's own Parquet reader and writer."""

@@ -1,0 +1,1 @@
+"""The port that both data planes on Spark implement."""

@@ -1,0 +1,1 @@
+"""What a user reads: a version, the change feed, or all that one command reads."""

@@ -1,0 +1,156 @@
+"""What a user asked of a read: where the table is, which version, or which changes.
+
+Time travel as in delta-spark: the options versionAsOf and timestampAsOf, or `path@v3` and
+`path@20260131120000000` at the end of a path. The option readChangeFeed asks for changes instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakebed.errors import InvalidArgumentError
+from lakebed.log.change_feed.changes import read_changes
+from lakebed.log.table_log import TableLog
+from lakebed.spark.planes import plane_for
+from lakebed.spark.read.change_feed import change_feed
+from lakebed.spark.read.change_feed_request import (
+    OPTIONS,
+    asked_range,
+    asks_for_changes,
+    time_travel,
+)
+from lakebed.spark.session.flags import parse_flag
+from lakebed.spark.session.timestamp_text import millis_of
+from lakebed.spark.stores.location import open_location
+
+OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+PIN_DATAFRAMES = "spark.lakebed.pinDataFrames"
+
+
+def follows_tables(spark: SparkSession) -> bool:
+    """Whether DataFrames read the newest version whenever they run, which is the default."""
+    return not parse_flag(PIN_DATAFRAMES, spark.conf.get(PIN_DATAFRAMES, "false") or "false")
+
+
+@dataclass
+class ReadRequest:
+    """What a user asked of a reader. Names of options are taken in any case, as in Spark."""
+
+    format: str | None = None
+    has_schema: bool = False
+    moment: int | None = None
+    """A time in milliseconds since 1970, in the place of the option timestampAsOf."""
+    _options: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def set(self, key: str, value: Any) -> None:
+        if value is None:
+            self._options.pop(key.lower(), None)
+        else:
+            self._options[key.lower()] = (key, _text(value))
+
+    def get(self, key: str) -> str | None:
+        found = self._options.get(key.lower())
+        return None if found is None else found[1]
+
+    def options(self) -> dict[str, str]:
+        """All of them, under the names that the user gave."""
+        return dict(self._options.values())
+
+    def load(self, spark: SparkSession, path: Any = None, *, is_exact: bool = False) -> DataFrame:
+        """With `is_exact` the path names no version, whatever it ends with."""
+        if self.has_schema:
+            raise InvalidArgumentError(
+                "a Delta table has a schema; another cannot be given when it is read",
+                hint="leave the schema out, and select or cast the columns of the DataFrame",
+            )
+        if asks_for_changes(self.get):
+            return self._load_changes(spark, self._path(path), is_exact)
+        location, version, moment = self._when(spark, self._path(path), is_exact)
+        options = dict(self._other_options())
+        store, root = open_location(spark, location, options)
+        snapshot = TableLog(store).snapshot(version, moment)
+        is_time_travel = version is not None or moment is not None
+        plane = plane_for(spark, store, root, options)
+        follows = not is_time_travel and follows_tables(spark)
+        return plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
+
+    def _load_changes(self, spark: SparkSession, path: str, is_exact: bool) -> DataFrame:
+        beyond = parse_flag(OUT_OF_RANGE, spark.conf.get(OUT_OF_RANGE, "false") or "false")
+        asked = asked_range(self.get, lambda text: millis_of(spark, text), allow_beyond=beyond)
+        suffix = None if is_exact else _SUFFIX.fullmatch(path)
+        if suffix is not None and not self._is_folder(spark, path):
+            raise time_travel(f"the path {path!r}")
+        options = {k: v for k, v in self._other_options() if k.lower() not in OPTIONS}
+        store, root = open_location(spark, path, options)
+        changes = read_changes(TableLog(store), asked)
+        return change_feed(spark, plane_for(spark, store, root, options), changes, options)
+
+    def _path(self, given: Any) -> str:
+        paths = given if isinstance(given, (list, tuple)) else [given or self.get("path")]
+        if len(paths) != 1 or not isinstance(paths[0], (str, os.PathLike)):
+            raise InvalidArgumentError(
+                f"{given!r} is not the path of a table",
+                hint='read one table at a time: spark.read.format("delta").load("/data/orders")',
+            )
+        return os.fspath(paths[0])
+
+    def _when(
+        self, spark: SparkSession, path: str, is_exact: bool
+    ) -> tuple[str, int | None, int | None]:
+        """The path, and the version or the time in milliseconds, if one is asked for."""
+        version, timestamp = self.get("versionAsOf"), self.get("timestampAsOf")
+        if version is not None and timestamp is not None:
+            raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
+        suffix = None if is_exact else _SUFFIX.fullmatch(path)
+        if suffix is not None and not self._is_folder(spark, path):
+            if version is not None or timestamp is not None:
+                raise InvalidArgumentError(
+                    f"{path!r} names a version, and an option names one too",
+                    hint="leave out one of them",
+                )
+            path, version, timestamp = suffix[1], suffix[2], _spaced(suffix[3])
+        if self.moment is not None:
+            return path, None, self.moment
+        if version is not None:
+            return path, _version(version), None
+        return path, None, None if timestamp is None else millis_of(spark, timestamp)
+
+    def _is_folder(self, spark: SparkSession, path: str) -> bool:
+        """Whether the name with the @ in it is a table of its own."""
+        store, _ = open_location(spark, path, dict(self._other_options()))
+        return TableLog(store).exists()
+
+    def _other_options(self) -> Iterator[tuple[str, str]]:
+        for folded, pair in self._options.items():
+            if folded not in ("path", "versionasof", "timestampasof"):
+                yield pair
+
+
+_SUFFIX = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _version(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{text!r} is not a version", hint="versions are whole numbers from 0 on"
+        ) from error
+
+
+def _spaced(digits: str | None) -> str | None:
+    """yyyyMMddHHmmssSSS as a time that Spark reads."""
+    if digits is None:
+        return None
+    day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
+    return f"{day} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}"

@@ -1,0 +1,1 @@
+"""What kind of session it is, and how settings and errors travel in it."""

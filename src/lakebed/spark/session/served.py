@@ -1,0 +1,25 @@
+"""Sessions of Spark Connect whose server is Lakebed's: `lakebed server`."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from lakebed.spark.session.session_kind import is_connect
+
+SERVER = "spark.lakebed.server"
+"""The setting by which such a server shows itself."""
+
+
+def is_served(session: Any) -> bool:
+    """Whether the server of a session knows Delta tables by itself. Asked once for a session."""
+    if not is_connect(session):
+        return False
+    found = _known.get(session)
+    if found is None:
+        found = session.conf.get(SERVER, None) is not None
+        _known[session] = found
+    return found
+
+
+_known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()

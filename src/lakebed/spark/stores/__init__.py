@@ -1,0 +1,1 @@
+"""How Spark and obstore reach the store of a table."""

@@ -1,0 +1,1 @@
+"""Making a DataFrame fit for a table."""

@@ -1,0 +1,1 @@
+"""Columns: mapping, metadata, types, and the rules for changing them."""

@@ -1,0 +1,81 @@
+"""The Delta table that a statement is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lakebed.commands.target.metadata_change import AlterTarget
+from lakebed.commands.target.row_target import USER_METADATA
+from lakebed.errors import InvalidArgumentError, TableNotFoundError
+from lakebed.errors import excerpt as place_in
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spark.catalog.session_catalog import find, resolve
+from lakebed.spark.stores.location import open_location
+from lakebed.sql.context import SqlContext
+from lakebed.sql.statement import Statement, TableRef
+from lakebed.tables.delta_table import DeltaTable
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """`location` is its folder as the user or the catalog names it, `root` as Hadoop does."""
+
+    context: SqlContext
+    ref: TableRef
+    location: str
+    root: str
+    log: TableLog
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The newest version when it was first asked for."""
+        return self.log.snapshot()
+
+    def delta(self, alias: str | None = None) -> DeltaTable:
+        return DeltaTable(self.context.session, self.log, self.root, {}, alias)
+
+    @property
+    def alter(self) -> AlterTarget:
+        return AlterTarget(self.log, self.context.session.conf.get(USER_METADATA, None))
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """What expressions may write before the name of a column, the longest first."""
+        if self.ref.path is not None:
+            return (self.ref.parts,)
+        parts = self.ref.parts
+        return tuple(parts[start:] for start in range(len(parts)))
+
+
+def open_table(context: SqlContext, statement: Statement) -> OpenTable | None:
+    """None if it is no Delta table, and another engine may know the statement."""
+    ref = statement.table
+    location = _location(context, statement)
+    if location is None:
+        return None
+    store, root = open_location(context.session, location, {})
+    found = OpenTable(context, ref, location, root, TableLog(store))
+    try:
+        _ = found.snapshot
+    except TableNotFoundError as error:
+        raise TableNotFoundError(_shown(context, ref, error.message), hint=error.hint) from error
+    return found
+
+
+def _location(context: SqlContext, statement: Statement) -> str | None:
+    session, ref = context.session, statement.table
+    found = find(session, ref.parts)
+    if found is not None and found.is_delta:
+        return found.location
+    if not statement.is_ours:
+        return None
+    try:
+        return resolve(session, ref.parts).location
+    except (TableNotFoundError, InvalidArgumentError) as error:
+        raise type(error)(_shown(context, ref, error.message), hint=error.hint) from error
+
+
+def _shown(context: SqlContext, ref: TableRef, message: str) -> str:
+    return f"{message}\n{place_in(context.sql, ref.position)}"

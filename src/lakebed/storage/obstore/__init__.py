@@ -1,0 +1,1 @@
+"""The store port over obstore: S3, GCS, Azure, memory."""

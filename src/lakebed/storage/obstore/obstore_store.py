@@ -1,0 +1,251 @@
+"""S3, GCS, Azure and memory as stores, through obstore."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    StoreNotSafeError,
+)
+from lakebed.storage.locations import Location
+from lakebed.storage.neighbour_folders import Neighbours
+from lakebed.storage.obstore.obstore_client import Connection, MemoryConnection
+from lakebed.storage.obstore.obstore_errors import translated
+from lakebed.storage.obstore.obstore_listing import list_level, list_pages
+from lakebed.storage.obstore.put_probe import CONTENT, refuses_second_put
+from lakebed.storage.obstore.ranged_file import TAIL, RangedFile, Ranges
+from lakebed.storage.store import (
+    Data,
+    ObjectMeta,
+    Store,
+    checked_path,
+    checked_range,
+    split_start,
+)
+
+CONCURRENCY = 32
+
+
+class ObstoreStore(Store):
+    """A prefix of a bucket."""
+
+    def __init__(
+        self,
+        location: Location,
+        neighbours: Neighbours,
+        connection: Connection | MemoryConnection,
+        *,
+        trusted: bool = True,
+    ) -> None:
+        self.trusted = trusted
+        self.location = location
+        self.cheap_probes = location.scheme == "memory"
+        self._prefix = f"{location.path}/" if location.path else ""
+        self._neighbours = neighbours
+        self._connection = connection
+
+    @property
+    def url(self) -> str:
+        return self.location.url
+
+    def connect(self) -> None:
+        """Makes the clients, which sends no request: what is wrong with the options is an error."""
+        self._connection.clients()
+
+    def list_from(self, start: str) -> list[ObjectMeta]:
+        folder, first = split_start(start)
+        clients = self._connection.clients()
+        with translated(clients.library, "list", self._url(folder)):
+            level = list_level(clients, self.location, self._prefix + folder, first)
+            return sorted(meta for meta in self._metas(level, folder) if meta.path >= start)
+
+    def list_all(self, prefix: str = "") -> Iterator[ObjectMeta]:
+        folder = split_start(prefix.rstrip("/") + "/")[0] if prefix else ""
+        clients = self._connection.clients()
+        with translated(clients.library, "list", self._url(folder)):
+            for page in list_pages(clients, self._prefix + folder):
+                yield from self._metas(page, folder)
+
+    def get(self, path: str) -> bytes:
+        clients, key = self._connection.clients(), self._key(path)
+        with translated(clients.library, "read", self._url(path)):
+            return bytes(clients.library.functions.get(clients.retrying, key).bytes())
+
+    def get_many(self, paths: Sequence[str]) -> list[bytes]:
+        if self.cheap_probes or len(paths) < 2:
+            return [self.get(path) for path in paths]
+        # Threads per call, not a pool for good: a pool would not survive a fork.
+        with ThreadPoolExecutor(min(CONCURRENCY, len(paths))) as pool:
+            return list(pool.map(self.get, paths))
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        checked_range(path, start, length)
+        if length == 0:
+            self.head(path)
+            return b""
+        try:
+            return self._ranges(path, [(start, length)])[0]
+        except StorageError as error:
+            if _about_range(error) and start >= self.head(path).size:
+                return b""
+            raise
+
+    def put_if_absent(self, path: str, data: Data) -> None:
+        if self._connection.single_writer and self._connection.is_safe is False:
+            self._create_alone(path, data)
+        else:
+            self._create(path, data)
+
+    def require_put_if_absent(self, path: str) -> None:
+        connection = self._connection
+        if connection.is_safe or (connection.single_writer and connection.is_safe is False):
+            return
+        safe = connection.is_safe = refuses_second_put(lambda: self._ask_to_create(path))
+        if not safe and not connection.single_writer:
+            raise StoreNotSafeError(
+                f"{self.location.root.url} does not refuse to create an object that exists: two "
+                "writers would overwrite each other's commits",
+                hint="Use a server that implements conditional puts (If-None-Match), or set the "
+                "storage option single_writer=true if no other process ever writes these tables.",
+            )
+
+    def _ask_to_create(self, path: str) -> None:
+        try:
+            self._create(path, CONTENT)
+        except ObjectExistsError as error:
+            if self.location.scheme == "s3" and _is_conflict(error):
+                # S3 refuses with 412. Anything may be the reason for a conflict.
+                raise StorageError(f"{self._url(path)}: the store reported a conflict") from error
+            raise
+
+    def _create(self, path: str, data: Data) -> None:
+        clients, key = self._connection.clients(), self._key(path)
+        try:
+            with translated(clients.library, "create", self._url(path)):
+                clients.library.functions.put(clients.once, key, _bytes(data), mode="create")
+        except ObjectExistsError as error:
+            self._check_conflict(path, error)
+            raise
+
+    def _create_alone(self, path: str, data: Data) -> None:
+        """Without a condition that the server does not understand: nobody else is at work."""
+        if self.exists(path):
+            raise ObjectExistsError(f"{self._url(path)} exists already")
+        clients, key = self._connection.clients(), self._key(path)
+        with translated(clients.library, "create", self._url(path)):
+            clients.library.functions.put(clients.once, key, _bytes(data))
+
+    def put(self, path: str, data: Data) -> None:
+        clients, key = self._connection.clients(), self._key(path)
+        with translated(clients.library, "write", self._url(path)):
+            clients.library.functions.put(clients.retrying, key, _bytes(data))
+
+    def delete(self, path: str) -> None:
+        clients, key = self._connection.clients(), self._key(path)
+        try:
+            with translated(clients.library, "delete", self._url(path)):
+                clients.library.functions.delete(clients.retrying, key)
+        except ObjectNotFoundError:
+            pass  # GCS and Azure say so, S3 does not
+
+    def head(self, path: str) -> ObjectMeta:
+        clients, key = self._connection.clients(), self._key(path)
+        with translated(clients.library, "look at", self._url(path)):
+            found = clients.library.functions.head(clients.retrying, key)
+        return ObjectMeta(path, found["size"], _milliseconds(found["last_modified"]))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        if self.cheap_probes:
+            return pa.BufferReader(self.get(path))
+        size, tail = self._tail(path)
+        return pa.PythonFile(RangedFile(size, tail, lambda ranges: self._ranges(path, ranges)))
+
+    def resolve(self, uri: str) -> tuple[Store, str]:
+        return self._neighbours.resolve(self, self.location, uri)
+
+    def _key(self, path: str) -> str:
+        return self._prefix + checked_path(path)
+
+    def _url(self, path: str) -> str:
+        return self.location.join(path).url
+
+    def _check_conflict(self, path: str, error: ObjectExistsError) -> None:
+        """obstore takes any 409 for an existing object.
+
+        Azure means that, but S3 answers 409 when it could not decide between two writers.
+        """
+        if _is_conflict(error) and not self.exists(path):
+            raise StorageError(
+                f"cannot create {self._url(path)}: the store reported a conflict, but no object",
+                hint="Another writer was at work at the same moment: try again.",
+            ) from error
+
+    def _tail(self, path: str) -> tuple[int, bytes]:
+        """The object's size and last bytes, in one request where the provider can do that."""
+        if self.location.scheme == "az":  # Azure has no ranges from the end
+            size = self.head(path).size
+            start = max(0, size - TAIL)
+            return size, self.get_range(path, start, size - start)
+        clients, key = self._connection.clients(), self._key(path)
+        options = {"range": {"suffix": TAIL}}
+        try:
+            with translated(clients.library, "read", self._url(path)):
+                found = clients.library.functions.get(clients.retrying, key, options=options)
+                return found.meta["size"], bytes(found.bytes())
+        except StorageError as error:
+            if _about_range(error) and self.head(path).size == 0:
+                return 0, b""  # an empty object has no last bytes
+            raise
+
+    def _ranges(self, path: str, ranges: Ranges) -> list[bytes]:
+        clients, key = self._connection.clients(), self._key(path)
+        functions, client = clients.library.functions, clients.retrying
+        starts, lengths = [start for start, _ in ranges], [length for _, length in ranges]
+        with translated(clients.library, "read", self._url(path)):
+            if len(ranges) == 1:
+                found = [functions.get_range(client, key, start=starts[0], length=lengths[0])]
+            else:
+                found = functions.get_ranges(
+                    client, key, starts=starts, lengths=lengths, coalesce=0
+                )
+        return [bytes(part) for part in found]
+
+    def _metas(self, objects: Iterable[Any], folder: str) -> Iterator[ObjectMeta]:
+        # Consoles make objects to show empty folders; obstore reports them under the folder's name.
+        inside, root = self._prefix + folder, len(self._prefix)
+        for found in objects:
+            if found["path"].startswith(inside):
+                time = _milliseconds(found["last_modified"])
+                yield ObjectMeta(found["path"][root:], found["size"], time)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def _milliseconds(time: datetime) -> int:
+    return (time - _EPOCH) // _MILLISECOND
+
+
+def _is_conflict(error: ObjectExistsError) -> bool:
+    """Whether the answer was 409. The number alone may be part of a port or of a duration."""
+    return re.search(r"\bstatus(?: code)?: 409\b", str(error.__cause__)) is not None
+
+
+def _about_range(error: StorageError) -> bool:
+    """Each provider has words of its own for a range that is not there; a miss costs a request."""
+    return not isinstance(error, ObjectNotFoundError) and "range" in error.message.lower()
+
+
+def _bytes(data: Data) -> Data:
+    # obstore takes a view of signed bytes, such as pyarrow's buffers give, for a list of numbers.
+    return data if isinstance(data, bytes) else memoryview(data).cast("B")

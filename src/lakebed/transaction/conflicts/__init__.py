@@ -1,0 +1,1 @@
+"""Whether a commit can follow one that came first."""
