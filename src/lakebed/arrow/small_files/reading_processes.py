@@ -30,7 +30,8 @@ MIN_FILES = 2_000
 _MOST = 4
 _IDLE_SECONDS = 60.0
 _END_SECONDS = 5.0
-_START = "import sys; sys.path[:] = sys.argv[1:]; from lakebed.arrow.small_files.reading_process import main; main()"
+_READER = "lakebed.arrow.small_files.reading_process"
+_START = f"import sys; sys.path[:] = sys.argv[1:]; from {_READER} import main; main()"
 
 
 class Readers:
