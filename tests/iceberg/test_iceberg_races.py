@@ -26,7 +26,7 @@ from service_tables import killed_at_every_call
 import lakebed
 from faults import Fault, FaultStore
 from lakebed.errors import ConcurrentWriteError
-from lakebed.iceberg import publish_after_commit
+from lakebed.iceberg import publish_commit
 from lakebed.iceberg import version_changes as changes
 from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
 from lakebed.log.table_log import TableLog
@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def published(store: Store) -> bool:
-    return publish_after_commit(TableLog(store).snapshot(), ())
+    return publish_commit(TableLog(store).snapshot(), ())
 
 
 def unpublished(path: Path, *starts: int) -> None:
@@ -133,7 +133,7 @@ def test_the_loser_of_a_race_finds_the_newer_version_published(path: Path) -> No
 
     older.store = Overtaken(open_store(str(path)))
     before = {file.name for file in (path / "metadata").iterdir()}
-    assert not publish_after_commit(older, ())
+    assert not publish_commit(older, ())
     check_same(path)
     new = {file.name for file in (path / "metadata").iterdir()} - before
     assert len(new) == 3, "the loser's manifests are gone"
@@ -196,14 +196,14 @@ def test_killed_anywhere_the_last_snapshot_is_read_and_the_next_commit_catches_u
     def check() -> None:
         if before is not None:
             assert ids(path) in (before, after)
-        publish_after_commit(lakebed.open(path).snapshot, ())
+        publish_commit(lakebed.open(path).snapshot, ())
         assert document(path)["properties"]["delta-version"] == str(version)
 
     def run(store: Store) -> None:
         assert isinstance(store, FaultStore)
         snapshot = TableLog(store.inner).snapshot()
         snapshot.store = store
-        publish_after_commit(snapshot, ())
+        publish_commit(snapshot, ())
 
     # The location is part of the metadata, so every try is at the same place.
     assert killed_at_every_call(run, start(path, origin), check) > 8

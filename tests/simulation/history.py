@@ -31,7 +31,7 @@ from turns import Client, Turns
 from verdict import Run, Verdict
 
 from lakebed.errors import CommitUnknownError, LakebedError, LogCorruptedError, StorageError
-from lakebed.log.maintenance import after_commit as maintenance
+from lakebed.log import post_commit
 from lakebed.storage import Store
 
 HOUR = 3_600_000.0
@@ -99,7 +99,7 @@ class History:
         try:
             with (
                 simulated(self.turns, random.Random(self.seed), self._drawn, self._opened),
-                mock.patch.object(maintenance, "_LOG", _Log(self._warned)),
+                mock.patch.object(post_commit, "_LOG", _Log(self._warned)),
             ):
                 self._go()
         except Exception as error:

@@ -14,8 +14,7 @@ from simulated_store import Objects, Odds, SimulatedStore
 
 from lakebed.commands.vacuum import plan
 from lakebed.commands.vacuum import vacuum_selection as selection
-from lakebed.log.maintenance import after_commit as maintenance
-from lakebed.log.maintenance import checkpoint_content, cleanup
+from lakebed.log.maintenance import checkpoint_content, checkpoint_hook, cleanup
 from lakebed.transaction import commit
 from lakebed.transaction.winner import Winner
 
@@ -71,7 +70,7 @@ def checkpoint_lacks_a_file(patch: Patch) -> None:
         found = content_of(*given)
         return replace(found, adds=found.adds.slice(1))
 
-    patch.setattr(maintenance, "content_of", lacking)
+    patch.setattr(checkpoint_hook, "content_of", lacking)
 
 
 def clean_up_takes_everything(patch: Patch) -> None:

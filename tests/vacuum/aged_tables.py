@@ -90,7 +90,7 @@ class AgedTable:
         fake.time_ns = lambda: self.now * 1_000_000
         with (
             patch("lakebed.transaction.commit.time", fake),
-            patch("lakebed.log.maintenance.after_commit.current_ms", lambda: self.now),
+            patch("lakebed.log.post_commit.current_ms", lambda: self.now),
         ):
             yield
 

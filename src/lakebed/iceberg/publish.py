@@ -1,8 +1,8 @@
 """Publishing a version of a Delta table as Iceberg metadata.
 
 Iceberg goes on from what it knows: a commit that adds files writes one manifest and keeps the
-others; one that removes files writes those manifests anew that have them. Commits that nobody
-published are caught up with. Where that is not possible, everything is written anew.
+others; one that removes files rewrites the manifests that list them. Commits that no one has
+published are published along with it. Where that is not possible, everything is written again.
 
 **Why Delta's version never goes back.** A publisher reads the newest metadata file v<N> and writes
 v<N+1> with a conditional put, only if its Delta version is newer than the one in v<N>. Of two that
@@ -13,7 +13,7 @@ nobody else has. Until the metadata file is there, nobody knows of them; killed 
 rubbish that VACUUM finds.
 
 **Why no file is lost or doubled.** What Iceberg has in the end must be as many files and bytes as
-Delta has, by totals that are counted apart from all this. If not, it is written anew from Delta's
+Delta has, by totals that are counted apart from all this. If not, it is rebuilt from Delta's
 files.
 """
 
@@ -50,8 +50,9 @@ from lakebed.iceberg.layout import (
     point_at,
 )
 from lakebed.iceberg.metadata_cleanup import clean_up
-from lakebed.iceberg.snapshots import Draft, draft_anew, draft_changes
+from lakebed.iceberg.snapshots import Draft, draft_all, draft_changes
 from lakebed.iceberg.version_changes import Changes, changes_since
+from lakebed.log.post_commit import PostCommit
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action
 
@@ -59,35 +60,51 @@ _LOG = logging.getLogger("lakebed")
 _ATTEMPTS = 20
 
 
-def publish_after_commit(snapshot: Snapshot, actions: Sequence[Action]) -> bool:
-    """After a commit: publish it, if the table is to be read as Iceberg. `actions` are its own."""
-    if "iceberg" not in snapshot.properties.universal_formats:
-        return False
-    return _publish(snapshot, actions, anew=False)
+class IcebergHook:
+    """Publishes each commit of a table that Iceberg's readers are to read."""
+
+    name = "Iceberg metadata"
+
+    def is_due(self, commit: PostCommit) -> bool:
+        return _is_for_iceberg(commit.snapshot)
+
+    def run(self, commit: PostCommit) -> None:
+        publish_commit(commit.snapshot, commit.actions)
+
+
+def publish_commit(snapshot: Snapshot, actions: Sequence[Action] = ()) -> bool:
+    """Publish what is new up to this version, whose own actions are `actions` if given.
+
+    False if the version, or a newer one, is published already.
+    """
+    return _publish(snapshot, actions, rebuild=False)
 
 
 def publish(snapshot: Snapshot) -> None:
-    """Publish a version anew, whatever there was before."""
-    if "iceberg" not in snapshot.properties.universal_formats:
+    """Publish a version with new manifests for all files, whatever there was before."""
+    if not _is_for_iceberg(snapshot):
         raise InvalidArgumentError(
             f"{snapshot.store.url} is not a table for readers of Iceberg",
             hint="set delta.universalFormat.enabledFormats = 'iceberg' first",
         )
-    _publish(snapshot, (), anew=True)
+    _publish(snapshot, (), rebuild=True)
 
 
-def _publish(snapshot: Snapshot, actions: Sequence[Action], *, anew: bool) -> bool:
-    """False if the version, or a newer one, is published already."""
+def _is_for_iceberg(snapshot: Snapshot) -> bool:
+    return "iceberg" in snapshot.properties.universal_formats
+
+
+def _publish(snapshot: Snapshot, actions: Sequence[Action], *, rebuild: bool) -> bool:
     now = time.time_ns() // 1_000_000
     table, store = describe(snapshot, now), snapshot.store
     for _ in range(_ATTEMPTS):
         current = find_current(store)
-        if not anew and current is not None and _knows(current, table):
+        if not rebuild and current is not None and _knows(current, table):
             if not hint_is(store, current.number):
                 point_at(store, current.number)
             return False
         attempt = _Attempt(snapshot, table, current, now)
-        document = attempt.document(actions, anew)
+        document = attempt.document(actions, rebuild)
         number = 1 if current is None else current.number + 1
         if create_metadata(store, number, orjson.dumps(document)):
             point_at(store, number)
@@ -124,26 +141,24 @@ class _Attempt:
         document = None if current is None else current.document
         self.before = document if document is not None and is_of(document, table) else None
 
-    def document(self, actions: Sequence[Action], anew: bool) -> Document:
-        base = None if anew else self._base()
+    def document(self, actions: Sequence[Action], rebuild: bool) -> Document:
+        base = None if rebuild else self._base()
         if base is not None:
             try:
-                made = self._gone_on(base, actions)
+                made = self._continued(base, actions)
             except (LogCorruptedError, ObjectNotFoundError) as error:
-                _LOG.warning(
-                    "%s: its Iceberg metadata is written anew: %s", self._table.location, error
-                )
+                _LOG.warning("%s: its Iceberg metadata is rebuilt: %s", self._table.location, error)
                 made = None
             if made is not None:
                 return made
             self._forget()
-        return self._anew()
+        return self._rebuilt()
 
     def _base(self) -> Document | None:
         base = self.before
         return base if base is not None and can_go_on(base, self._table) else None
 
-    def _gone_on(self, base: Document, actions: Sequence[Action]) -> Document | None:
+    def _continued(self, base: Document, actions: Sequence[Action]) -> Document | None:
         version = delta_version(base)
         assert version is not None
         changes = changes_since(self._snapshot, version, actions)
@@ -162,10 +177,10 @@ class _Attempt:
         made = self.draft.snapshot(self._table, changes.operation, time_ms, number, parent)
         return self._made(base, made, sequence, changes)
 
-    def _anew(self) -> Document:
+    def _rebuilt(self) -> Document:
         sequence = 1 + (0 if self.before is None else self.before["last-sequence-number"])
         number = schema_id(None, self._table)
-        self.draft = draft_anew(self._snapshot, self._table, number, sequence)
+        self.draft = draft_all(self._snapshot, self._table, number, sequence)
         if not self._is_complete():
             raise LogCorruptedError(
                 f"the files of version {self._snapshot.version} do not add up to its totals"

@@ -100,7 +100,7 @@ class Draft:
         return {name: str(number) for name, number in numbers.items()}
 
 
-def draft_anew(snapshot: Snapshot, table: IcebergTable, schema_id: int, sequence: int) -> Draft:
+def draft_all(snapshot: Snapshot, table: IcebergTable, schema_id: int, sequence: int) -> Draft:
     """Every live file of the Delta version, in manifests of their own."""
     writer = _Writer(snapshot.store, table, schema_id, sequence)
     files = snapshot.files_with_stats(COLUMNS)

@@ -40,16 +40,16 @@ from lakebed.errors import (
     ObjectNotFoundError,
     StorageError,
 )
-from lakebed.iceberg import publish_after_commit
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import PUT_PROBE, commit_path
-from lakebed.log.maintenance.after_commit import maintain, try_step
+from lakebed.log.post_commit import run_hooks
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 from lakebed.transaction import row_tracking
 from lakebed.transaction.conflicts.conflicts import find_conflict
 from lakebed.transaction.draft import Draft, make_draft, new_files
 from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
+from lakebed.transaction.post_commit_hooks import POST_COMMIT_HOOKS
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.retries import Retries
 from lakebed.transaction.row_marks import Sealed, Vectors, carry_over, seal
@@ -201,10 +201,10 @@ class _Loop:
         return self._retries.reading(lambda: self._store.get_many(paths))
 
     def _finish(self, draft: Draft, attempts: int) -> Committed:
-        report = maintain(draft.snapshot, previous=self._base, actions=draft.actions)
-        publish = partial(publish_after_commit, report.snapshot, draft.actions)
-        try_step(report, "Iceberg metadata", publish)
-        return Committed(draft.version, report.snapshot, attempts, draft.actions, report.errors)
+        done = run_hooks(
+            POST_COMMIT_HOOKS, draft.snapshot, previous=self._base, actions=draft.actions
+        )
+        return Committed(draft.version, done.snapshot, attempts, draft.actions, done.errors)
 
 
 def _vanished_commits(

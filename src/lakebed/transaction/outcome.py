@@ -14,8 +14,8 @@ from lakebed.spec.actions import Action
 class Committed:
     """`snapshot` is the table with this commit; `attempts` counts the versions that were tried.
 
-    `maintenance_errors` is what went wrong afterwards with checksums, checkpoints or clean-up: the
-    commit stands, and later ones do that work again.
+    `maintenance_errors` is what went wrong in the post-commit hooks: the commit stands, and later
+    ones do that work again.
     """
 
     version: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, size_text
 from lakebed.log.listing.listing import list_log
-from lakebed.log.maintenance.after_commit import checkpoint_interval
+from lakebed.log.maintenance.checkpoint_hook import checkpoint_interval
 from lakebed.log.snapshot import Snapshot
 
 _CLEAN_UP = "delta.enableExpiredLogCleanup"

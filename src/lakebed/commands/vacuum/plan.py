@@ -25,7 +25,7 @@ from lakebed.log.listing.file_locations import Places, is_outside
 from lakebed.log.listing.hint import cleaned_up_to
 from lakebed.log.listing.listing import read_hint
 from lakebed.log.listing.log_names import LogFile
-from lakebed.log.maintenance.after_commit import checkpoint_interval
+from lakebed.log.maintenance.checkpoint_hook import checkpoint_interval
 from lakebed.log.maintenance.cleanup import cleaned_before
 from lakebed.log.maintenance.cleanup import cut_off as clean_up_moment
 from lakebed.log.snapshot import Snapshot

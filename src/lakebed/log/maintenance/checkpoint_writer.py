@@ -5,7 +5,6 @@ PROTOCOL: Checkpoints, Checkpoint Specs, Checkpoint Naming Scheme, Sidecar Files
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,6 +31,7 @@ from lakebed.log.listing.log_names import (
 )
 from lakebed.log.listing.segment import CheckpointRef
 from lakebed.log.maintenance.checkpoint_content import CheckpointContent, content_of
+from lakebed.log.post_commit import current_ms
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, CheckpointMetadata, Sidecar, wrap
 from lakebed.spec.features import FEATURES, check_writable, is_supported
@@ -92,10 +92,6 @@ def store_checkpoint(
 def default_kind(snapshot: Snapshot) -> Kind:
     wanted = snapshot.properties.checkpoint_policy == "v2"
     return "v2-parquet" if wanted and _has_v2(snapshot) else "classic"
-
-
-def current_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _has_v2(snapshot: Snapshot) -> bool:

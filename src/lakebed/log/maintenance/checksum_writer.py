@@ -7,12 +7,27 @@ from contextlib import suppress
 from lakebed.errors import ObjectExistsError
 from lakebed.formats.checksum import VersionChecksum
 from lakebed.log.listing.log_names import checksum_path
+from lakebed.log.maintenance.checkpoint_hook import CheckpointHook
+from lakebed.log.post_commit import PostCommit
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.totals import Totals
 from lakebed.spec.actions import DomainMetadata, Txn
 
 # Checksum files are written with every commit and must stay small.
 _MOST_ENTRIES = 1000
+
+
+class ChecksumHook:
+    """One small put after every commit, where the totals of the table are known."""
+
+    name = "checksum"
+
+    def is_due(self, _commit: PostCommit) -> bool:
+        return True
+
+    def run(self, commit: PostCommit) -> None:
+        # A checkpoint reads all files, so counting them costs little then.
+        write_checksum(commit.snapshot, count=CheckpointHook.name in commit.due)
 
 
 def checksum_for(snapshot: Snapshot, totals: Totals | None = None) -> VersionChecksum:

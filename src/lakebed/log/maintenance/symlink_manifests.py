@@ -17,8 +17,9 @@ from lakebed.errors import UnsupportedFeatureError
 from lakebed.formats.file_actions import map_values
 from lakebed.log.listing.file_locations import hadoop_location
 from lakebed.log.listing.listing import latest_segment, newer_commits
+from lakebed.log.post_commit import PostCommit
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.actions import Action, Add, Remove
+from lakebed.spec.actions import Add, Remove
 from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.paths import partition_directory
 
@@ -33,18 +34,21 @@ def write_manifests(snapshot: Snapshot) -> None:
     _until_newest(snapshot, None)
 
 
-def update_manifests(snapshot: Snapshot, actions: Iterable[Action]) -> bool:
-    """After a commit: the manifests of the partitions that it touched. False if none is due."""
-    if not snapshot.properties.symlink_format_manifest:
-        return False
-    files = [action for action in actions if isinstance(action, Add | Remove)]
-    if not files:
-        return False
-    touched = _touched(snapshot, files)
-    if touched is not None and next(iter(snapshot.store.list_all(FOLDER)), None) is None:
-        touched = None
-    _until_newest(snapshot, touched)
-    return True
+class SymlinkManifestHook:
+    """The manifests of the partitions that a commit touched."""
+
+    name = "manifest"
+
+    def is_due(self, commit: PostCommit) -> bool:
+        wanted = commit.snapshot.properties.symlink_format_manifest
+        return wanted and any(isinstance(action, Add | Remove) for action in commit.actions)
+
+    def run(self, commit: PostCommit) -> None:
+        snapshot = commit.snapshot
+        touched = _touched(snapshot, [a for a in commit.actions if isinstance(a, Add | Remove)])
+        if touched is not None and next(iter(snapshot.store.list_all(FOLDER)), None) is None:
+            touched = None
+        _until_newest(snapshot, touched)
 
 
 def _until_newest(snapshot: Snapshot, touched: set[_Values] | None) -> None:
@@ -89,7 +93,7 @@ def check_no_vectors(snapshot: Snapshot) -> None:
 
 
 def _touched(snapshot: Snapshot, files: Iterable[Add | Remove]) -> set[_Values] | None:
-    """The partitions of the files; None if all are written anew."""
+    """The partitions of the files; None if all are written again."""
     columns = snapshot.partition_columns
     found: set[_Values] = set()
     for file in files:
