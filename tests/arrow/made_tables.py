@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 
 import lakebed
-from lakebed.arrow.write.write import HANDLED_FEATURES
+from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.spec.actions import Action, Add, Metadata
 from lakebed.spec.columns.column_mapping import assign_column_mapping
 from lakebed.spec.features import protocol_for, without_protocol_properties

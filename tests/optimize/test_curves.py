@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.arrow.curves import Curve, bits_of, quantiles
 from lakebed.commands.optimize.placement import addresses
+from lakebed.data_files.curves import Curve, bits_of, quantiles
 
 
 def curve(kind: str, columns: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> Curve:
-    monkeypatch.setattr("lakebed.arrow.curves._MOST_BITS", bits)
+    monkeypatch.setattr("lakebed.data_files.curves._MOST_BITS", bits)
     return Curve(kind, tuple(() for _ in range(columns)))  # type: ignore[arg-type]
 
 

@@ -19,7 +19,6 @@ import pytest
 
 import lakebed
 from lakebed.arrow.curve_parts import curve_keys
-from lakebed.arrow.curves import Curve, Kind
 from lakebed.arrow.small_files import many_files
 from lakebed.arrow.write.write import FileWriter
 from lakebed.commands.optimize.bins import by_partition
@@ -28,6 +27,7 @@ from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.request import LOCAL_BYTES, OptimizeRequest, local_bytes
 from lakebed.commands.target.row_target import RowTarget
+from lakebed.data_files.curves import Curve, Kind
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS

@@ -17,7 +17,8 @@ from simulated_store import URL
 
 import lakebed
 from lakebed.arrow.write.rows import prepare_rows
-from lakebed.arrow.write.write import FileLayout, write_files
+from lakebed.arrow.write.write import write_files
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import TableNotFoundError
 from lakebed.expressions import parse_predicate
 from lakebed.formats.deletion_vectors import RowIndexSet

@@ -18,7 +18,7 @@ from written_tables import save, settings
 
 import lakebed
 from lakebed.arrow.scan import plan_scan
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import DataFileError, SchemaError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table

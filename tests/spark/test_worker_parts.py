@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema as spark_to_arrow_schema
 from pyspark.sql.types import StructType as SparkStructType
 
 import lakebed
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import (
     ConcurrentAppendError,
     DataFileError,

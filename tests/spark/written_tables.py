@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
-from lakebed.arrow.write.write import HANDLED_FEATURES
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.target.write_target import new_table
+from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction

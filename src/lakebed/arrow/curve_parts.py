@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.arrow.curves import Curve
+from lakebed.data_files.curves import Curve
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,9 +1,4 @@
-"""Rows of some files that go, and what becomes of the others: what both data planes are asked.
-
-With deletion vectors nothing is written: the rows that go are marked. Else the rows that stay are
-written again, with their row ids (PROTOCOL: Row Tracking). As then new files have rows that are not
-new, readers of the change feed need files of their own (PROTOCOL: Add CDC File).
-"""
+"""Removing rows from files on Arrow, one file after the other (see `data_files.file_rewrites`)."""
 
 from __future__ import annotations
 
@@ -17,14 +12,15 @@ import pyarrow.parquet as pq
 
 from lakebed.arrow.row_ids import row_id_columns, with_row_ids
 from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches, read_file
-from lakebed.arrow.write.write import FileLayout, write_files
+from lakebed.arrow.write.write import write_files
+from lakebed.data_files.file_layout import FileLayout
+from lakebed.data_files.file_rewrites import Rewrite, Rewritten, change_actions
 from lakebed.expressions import Expression, evaluate
 from lakebed.formats.arrow_types import cast_table
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.change_feed.change_files import CHANGE_TYPE, DELETE, INSERT
-from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot, mapped_field
-from lakebed.spec.actions import Add, AddCdc, Metadata, Protocol
+from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.spec.actions import Add, AddCdc
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
 from lakebed.spec.schema import StructField
 from lakebed.spec.stats import NUM_RECORDS
@@ -32,70 +28,7 @@ from lakebed.storage.store import Store
 from lakebed.transaction.row_tracking import physical_records
 
 
-@dataclass(frozen=True)
-class Rewrite:
-    """Rows of `adds` for which a SQL condition is true go; those of `new` files come.
-
-    `metadata`, `protocol` and `layout` are those of the table after it.
-    """
-
-    snapshot: Snapshot
-    adds: Sequence[Add]
-    where: str
-    new: Sequence[Add]
-    metadata: Metadata
-    protocol: Protocol
-    layout: FileLayout
-    marks_only: bool
-    """Whether deletion vectors will mark the rows that go."""
-    feed: bool
-    """Whether changes get files of their own where they need them."""
-
-    @property
-    def new_rows(self) -> Snapshot:
-        """The new files as a table."""
-        return made_snapshot(self.snapshot.store, self.protocol, self.metadata, self.new)
-
-    @property
-    def change_layout(self) -> FileLayout:
-        kind = mapped_field(CHANGE_TYPE, _CHANGE_NUMBER, self.layout.mode)
-        return self.layout.with_columns([kind])
-
-
-@dataclass(frozen=True)
-class Rewritten:
-    """`marks` are the files with rows that go, and which rows; each file says how many it has.
-
-    `adds` have the rows of these files that stay.
-    """
-
-    marks: Sequence[tuple[Add, RowIndexSet]] = ()
-    adds: Sequence[Add] = ()
-    changes: Sequence[AddCdc] = ()
-
-    @property
-    def num_deleted(self) -> int:
-        return sum(rows.cardinality for _, rows in self.marks)
-
-    @property
-    def num_copied(self) -> int:
-        return sum(physical_records(add) or 0 for add in self.adds)
-
-
-def num_left(add: Add, marked: RowIndexSet) -> int:
-    """How many rows of a file are neither marked nor deleted already."""
-    total = physical_records(add)
-    assert total is not None
-    gone = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
-    return total - gone - marked.cardinality
-
-
-def change_actions(files: Sequence[Add]) -> list[AddCdc]:
-    return [AddCdc(add.path, add.partition_values, add.size) for add in files]
-
-
 def rewrite(wanted: Rewrite, matches: Expression, max_rows_per_file: int | None) -> Rewritten:
-    """On Arrow, file after file."""
     return _ArrowRewrite(wanted, matches, max_rows_per_file).run()
 
 
@@ -175,4 +108,3 @@ def _counted(store: Store, add: Add) -> Add:
 
 
 _POSITION = "__lakebed_row"
-_CHANGE_NUMBER = 10

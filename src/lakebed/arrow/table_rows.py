@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from lakebed.arrow.rewrite import Rewrite, Rewritten, rewrite
+from lakebed.arrow.rewrite import rewrite
 from lakebed.arrow.write.rows import prepare_rows, require
-from lakebed.arrow.write.write import FileLayout, Written, write_files
+from lakebed.arrow.write.write import write_files
+from lakebed.data_files.file_layout import FileLayout, WrittenFiles
+from lakebed.data_files.file_rewrites import Rewrite, Rewritten
 from lakebed.expressions import parse_predicate
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.spec.actions import Add
@@ -35,13 +37,13 @@ class TableRows:
     def pinned(self, transaction: Transaction) -> TableRows:  # noqa: ARG002 - rows of no table
         return self
 
-    def write(self, layout: FileLayout, rule: str | None = None) -> Written:
+    def write(self, layout: FileLayout, rule: str | None = None) -> WrittenFiles:
         """Makes the rows fit the table and writes them. `rule` must be true for each of them."""
         rows = prepare_rows(self.table, layout.schema, layout.properties)
         if rule is not None:
             require(rule, rows.table, layout.schema, f"condition {rule}")
         adds = self._write(layout, rows.table)
-        return Written(adds, rows.schema, rows.table.num_rows)
+        return WrittenFiles(adds, rows.schema, rows.table.num_rows)
 
     def rewrite(self, wanted: Rewrite) -> Rewritten:
         """Finds the rows that go, and writes those that stay where that is needed."""

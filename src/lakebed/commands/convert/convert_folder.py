@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.arrow.write.write import HANDLED_FEATURES, FileLayout
 from lakebed.commands.convert.parquet_files import (
     FoundFile,
     check_partitioned,
@@ -30,6 +29,7 @@ from lakebed.commands.convert.parquet_schema import (
 )
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.target.write_target import Target, new_table
+from lakebed.data_files.file_layout import HANDLED_FEATURES, FileLayout
 from lakebed.errors import DataFileError, InvalidArgumentError, StorageError
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.formats.statistics.footer_stats import collect

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakebed.arrow.curves import Curve, Kind, quantiles
-from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
+from lakebed.data_files.curves import Curve, Kind, quantiles
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.internals.call_sites import without_call_sites

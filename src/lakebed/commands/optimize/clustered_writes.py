@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakebed.arrow.curves import Curve, Kind, quantiles
-from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.optimize.request import number
 from lakebed.commands.target.clustering_columns import clustering_columns, to_paths
+from lakebed.data_files.curves import Curve, Kind, quantiles
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.columns.projection import quote

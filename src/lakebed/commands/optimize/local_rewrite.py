@@ -18,12 +18,13 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.arrow import curve_parts
-from lakebed.arrow.curves import Curve, Kind, quantiles
 from lakebed.arrow.small_files.many_files import ManyFiles, NotForArrowError
 from lakebed.arrow.small_files.reading_processes import MIN_FILES, Readers, lent
-from lakebed.arrow.write.write import FileLayout, FileWriter, stored_rows
+from lakebed.arrow.write.write import FileWriter, stored_rows
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.data_files.curves import Curve, Kind, quantiles
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path

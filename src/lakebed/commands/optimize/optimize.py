@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from lakebed.arrow.curves import MOST_KEY_BITS, Kind
-from lakebed.arrow.write.write import HANDLED_FEATURES
 from lakebed.commands.optimize import bins as files
 from lakebed.commands.optimize.arrangement import Writer, is_shuffled
 from lakebed.commands.optimize.bins import Bin
@@ -28,6 +26,8 @@ from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest,
 from lakebed.commands.target.clustering_columns import clustering_columns
 from lakebed.commands.target.iceberg_files import files_to_upgrade
 from lakebed.commands.target.row_target import RowTarget
+from lakebed.data_files.curves import MOST_KEY_BITS, Kind
+from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.expressions import Expression, parse_predicate, references, to_sql
 from lakebed.formats.file_actions import adds_from_table

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from lakebed.arrow.file_rows import may_match
-from lakebed.arrow.write.write import HANDLED_FEATURES, FileLayout, Written
 from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.target.write_target import Target
+from lakebed.data_files.file_layout import HANDLED_FEATURES, FileLayout, WrittenFiles
 from lakebed.errors import JobFailedError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.identity_marks import drawn_columns, moved_marks
@@ -159,7 +159,7 @@ class RowChange:
 
     def _write(
         self, found: Found, layout: FileLayout, kept: DataFrame | None
-    ) -> tuple[Written, list[Add]]:
+    ) -> tuple[WrittenFiles, list[Add]]:
         """New rows and those that are copied, in one job where nobody counts the tasks.
 
         The second value are those of the files whose rows drew values of identity columns.
@@ -191,7 +191,7 @@ class RowChange:
             drawn += new.adds
             schema, count = new.schema, count + new.num_rows
         # As in delta-spark the other rows of a command that draws values move the mark too.
-        return Written([*adds, *drawn], moved_marks(schema, columns, adds), count), drawn
+        return WrittenFiles([*adds, *drawn], moved_marks(schema, columns, adds), count), drawn
 
     def _prepared(self, rows: NewRows, layout: FileLayout, carried: Sequence[str]) -> DataFrame:
         frame = rows.frame
@@ -268,7 +268,7 @@ class RowChange:
 
     # --- the commit ---
 
-    def _table_changes(self, table: Target, written: Written) -> list[Action]:
+    def _table_changes(self, table: Target, written: WrittenFiles) -> list[Action]:
         """New metadata and protocol, if the schema changed or marks of identity columns moved."""
         actions: list[Action] = []
         metadata = table.metadata

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lakebed.arrow.write.write import HANDLED_FEATURES
 from lakebed.commands.target.clustering_columns import DOMAIN as CLUSTERING
 from lakebed.commands.target.clustering_columns import check_still_clustered
+from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, DomainMetadata, Metadata, Protocol

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from lakebed.arrow.write.write import HANDLED_FEATURES
 from lakebed.commands.target.write_options import WriteOptions
+from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.errors import (
     AppendOnlyError,
     InvalidArgumentError,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from lakebed.arrow.rewrite import Rewrite, Rewritten, change_actions
 from lakebed.commands.rows.row_condition import check_condition
 from lakebed.commands.rows.row_positions import IN_SCAN_ORDER, RowPositions
 from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
+from lakebed.data_files.file_rewrites import Rewrite, Rewritten, change_actions
 from lakebed.errors import JobFailedError
 from lakebed.log.change_feed.change_files import CHANGE_TYPE, DELETE, INSERT
 from lakebed.spark.columns.projection import quote

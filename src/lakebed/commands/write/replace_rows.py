@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lakebed.arrow.rewrite import Rewrite, Rewritten, num_left
-from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.target.write_target import Target
 from lakebed.commands.write.row_source import Rows
+from lakebed.data_files.file_layout import FileLayout
+from lakebed.data_files.file_rewrites import Rewrite, Rewritten, num_left
 from lakebed.errors import InvalidArgumentError, PredicateError
 from lakebed.expressions import (
     And,

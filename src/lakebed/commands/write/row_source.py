@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lakebed.arrow.rewrite import Rewrite, Rewritten
-from lakebed.arrow.write.write import FileLayout, Written
+from lakebed.data_files.file_layout import FileLayout, WrittenFiles
+from lakebed.data_files.file_rewrites import Rewrite, Rewritten
 from lakebed.spec.schema import StructType
 from lakebed.transaction import Transaction
 
@@ -30,7 +30,7 @@ class Rows(Protocol):
         """
         ...
 
-    def write(self, layout: FileLayout, rule: str | None = None) -> Written:
+    def write(self, layout: FileLayout, rule: str | None = None) -> WrittenFiles:
         """Makes the rows fit the table and writes them as files that no commit names yet.
 
         `rule` is a SQL condition that must be true for each of them.

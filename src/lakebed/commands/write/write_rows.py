@@ -10,12 +10,12 @@ import time
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from lakebed.arrow.write.write import HANDLED_FEATURES, FileLayout, Written
 from lakebed.commands.target.write_options import SPARK_MODES, WriteOptions
 from lakebed.commands.target.write_target import Target, changed_table, new_table
 from lakebed.commands.write.clustering import clustered_target, clustering_actions
 from lakebed.commands.write.replace_rows import Replaced, Replacing
 from lakebed.commands.write.row_source import Rows
+from lakebed.data_files.file_layout import HANDLED_FEATURES, FileLayout, WrittenFiles
 from lakebed.errors import (
     ConcurrentTransactionError,
     ConcurrentWriteError,
@@ -142,7 +142,7 @@ class _Write:
         return {PRESERVED_TAG: "true"} if tracks and self._options.replace_where else {}
 
     def _replaced(
-        self, transaction: Transaction, written: Written, target: Target, layout: FileLayout
+        self, transaction: Transaction, written: WrittenFiles, target: Target, layout: FileLayout
     ) -> Replaced:
         if self._snapshot is None or self._options.mode != "overwrite":
             return Replaced()
@@ -213,7 +213,7 @@ def _has_identity(snapshot: Snapshot) -> bool:
     return any(identity(column) is not None for column in snapshot.schema.fields)
 
 
-def _metrics(written: Written, replaced: Replaced) -> dict[str, int]:
+def _metrics(written: WrittenFiles, replaced: Replaced) -> dict[str, int]:
     adds = [*written.adds, *replaced.adds]
     metrics = {
         "numFiles": len(adds),

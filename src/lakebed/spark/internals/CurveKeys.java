@@ -1,4 +1,4 @@
-// Puts rows on a space-filling curve: the twin of lakebed.arrow.curves. The body of a class,
+// Puts rows on a space-filling curve: the twin of lakebed.data_files.curves. The body of a class,
 // compiled by Spark's executors (see MarkedRows.java).
 //
 // references: 0 an int[] with the places of the columns, 1 a String[] with what they are ("long",

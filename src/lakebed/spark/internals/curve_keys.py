@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakebed.arrow.curves import Curve
+from lakebed.data_files.curves import Curve
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.internals.marked_rows import evaluated, frame_of, ints
 

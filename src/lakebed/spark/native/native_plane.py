@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakebed.arrow.curves import Curve
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.curves import Curve
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.statistics.footer_stats import collect
 from lakebed.spark.columns.projection import quote, spark_type
 from lakebed.spark.columns.spark_types import PARQUET_FIELD_ID

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.arrow.curves import Curve
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.curves import Curve
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.plane.position_bitmaps import Positions
 from lakebed.spark.plane.vector_files import WrittenVector

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakebed.arrow.curves import Curve
+from lakebed.data_files.curves import Curve
 from lakebed.spark.session.carried_errors import carried
 
 

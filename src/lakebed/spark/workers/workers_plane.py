@@ -13,9 +13,9 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import IntegerType
 from pyspark.sql.types import StructType as SparkStructType
 
-from lakebed.arrow.curves import Curve
 from lakebed.arrow.scan import plan_scan
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.curves import Curve
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import InvalidArgumentError, PredicateError
 from lakebed.expressions import parse_predicate
 from lakebed.expressions.zones import depends_on_zone, is_utc

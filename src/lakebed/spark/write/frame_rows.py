@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.arrow.table_rows import TableRows
-from lakebed.arrow.write.write import FileLayout, Written
+from lakebed.data_files.file_layout import FileLayout, WrittenFiles
 from lakebed.formats.identity_marks import drawn_columns, moved_marks
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import incoming_schema
@@ -68,7 +68,7 @@ class FrameRows:
         frame = CommandReads.of_write(transaction).pinned(self.frame)
         return self if frame is self.frame else replace(self, frame=frame)
 
-    def write(self, layout: FileLayout, rule: str | None = None) -> Written:
+    def write(self, layout: FileLayout, rule: str | None = None) -> WrittenFiles:
         """Makes the rows fit the table and writes them. `rule` must be true for each of them."""
         local = None if rule is not None else self._local_rows(layout)
         if local is not None:
@@ -110,12 +110,14 @@ class FrameRows:
         f = functions_of(self.frame)
         return rows.hint("rebalance", *[f.col(quote(name)) for name in layout.partition_columns])
 
-    def _written(self, adds: Sequence[Add], layout: FileLayout, drawn: Sequence[str]) -> Written:
+    def _written(
+        self, adds: Sequence[Add], layout: FileLayout, drawn: Sequence[str]
+    ) -> WrittenFiles:
         count = sum(orjson.loads(add.stats or "{}")[NUM_RECORDS] for add in adds)
         schema = moved_marks(layout.schema, drawn, adds)
-        return self._finished(Written(list(adds), schema, count), layout)
+        return self._finished(WrittenFiles(list(adds), schema, count), layout)
 
-    def _finished(self, written: Written, layout: FileLayout) -> Written:
+    def _finished(self, written: WrittenFiles, layout: FileLayout) -> WrittenFiles:
         if self.collect_stats or layout.needs_statistics:
             return written
         return replace(written, adds=[_counted(add) for add in written.adds])

@@ -1,4 +1,4 @@
-"""Making a DataFrame fit for a table: the twin of `arrow.rows`, in Spark's own expressions.
+"""Making a DataFrame fit for a table: the twin of `arrow.write.rows`, in Spark's own expressions.
 
 PROTOCOL: Column Invariants, CHECK Constraints, Generated Columns, Default Columns, Identity
 Columns. Columns are matched by name and converted, absent ones filled, and rows that break a rule
@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.arrow.write.write import FileLayout
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import SchemaMismatchError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.spark.columns.projection import quote, spark_type

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.alter.features.rewrite_files import rewritten
 from lakebed.commands.target.clustering_columns import clustering_columns, clustering_domain
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Metadata
 from lakebed.spec.columns.column_mapping import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.alter.features.rewrite_files import check_rewritable, rewritten
 from lakebed.commands.alter.table_properties import plan_unset_properties
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.file_actions import removes_from_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, AddCdc, Metadata, Remove

@@ -6,7 +6,8 @@ import time
 from collections.abc import Collection
 
 from lakebed.arrow.scan import plan_scan, read_file
-from lakebed.arrow.write.write import FileLayout, write_files
+from lakebed.arrow.write.write import write_files
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.snapshot import Snapshot

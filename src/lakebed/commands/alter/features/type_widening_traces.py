@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pyarrow.parquet as pq
 
-from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.alter.features.rewrite_files import check_rewritable, rewritten
 from lakebed.commands.alter.table_properties import plan_unset_properties
 from lakebed.commands.target.column_names import as_json, described
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Metadata

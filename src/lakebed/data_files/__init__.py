@@ -1,0 +1,1 @@
+"""What both data planes share about data files: their layout, what was written, their order."""
