@@ -7,7 +7,6 @@ Time travel as in delta-spark: the options versionAsOf and timestampAsOf, or `pa
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +27,7 @@ from lakebed.spark.read.change_feed_request import (
 from lakebed.spark.session.flags import parse_flag
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
+from lakebed.spec.time_travel_names import parse_time_travel
 
 OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 PIN_DATAFRAMES = "spark.lakebed.pinDataFrames"
@@ -83,7 +83,7 @@ class ReadRequest:
     def _load_changes(self, spark: SparkSession, path: str, is_exact: bool) -> DataFrame:
         beyond = parse_flag(OUT_OF_RANGE, spark.conf.get(OUT_OF_RANGE, "false") or "false")
         asked = asked_range(self.get, lambda text: millis_of(spark, text), allow_beyond=beyond)
-        suffix = None if is_exact else _SUFFIX.fullmatch(path)
+        suffix = None if is_exact else parse_time_travel(path)
         if suffix is not None and not self._is_folder(spark, path):
             raise time_travel(f"the path {path!r}")
         options = {k: v for k, v in self._other_options() if k.lower() not in OPTIONS}
@@ -107,14 +107,14 @@ class ReadRequest:
         version, timestamp = self.get("versionAsOf"), self.get("timestampAsOf")
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
-        suffix = None if is_exact else _SUFFIX.fullmatch(path)
+        suffix = None if is_exact else parse_time_travel(path)
         if suffix is not None and not self._is_folder(spark, path):
             if version is not None or timestamp is not None:
                 raise InvalidArgumentError(
                     f"{path!r} names a version, and an option names one too",
                     hint="leave out one of them",
                 )
-            path, version, timestamp = suffix[1], suffix[2], _spaced(suffix[3])
+            path, version, timestamp = suffix.table, suffix.version, suffix.timestamp
         if self.moment is not None:
             return path, None, self.moment
         if version is not None:
@@ -132,9 +132,6 @@ class ReadRequest:
                 yield pair
 
 
-_SUFFIX = re.compile(r"(.+)@(?:[vV]([0-9]+)|([0-9]{17}))", re.DOTALL)
-
-
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -146,11 +143,3 @@ def _version(text: str) -> int:
         raise InvalidArgumentError(
             f"{text!r} is not a version", hint="versions are whole numbers from 0 on"
         ) from error
-
-
-def _spaced(digits: str | None) -> str | None:
-    """yyyyMMddHHmmssSSS as a time that Spark reads."""
-    if digits is None:
-        return None
-    day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
-    return f"{day} {digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}"
