@@ -54,7 +54,7 @@ REMOVE = pa.struct(list(REMOVE_SCHEMA))
 PARSED_STATS = "stats_parsed"
 PARSED_PARTITION_VALUES = "partitionValues_parsed"
 # Parsed statistics and partition values have the types that the table gives them.
-ADD_FIELDS: tuple[str, ...] = (
+ADD_COLUMNS: tuple[str, ...] = (
     *(name for name in ADD_SCHEMA.names if name != "stats"),
     "stats",
     PARSED_PARTITION_VALUES,

@@ -7,12 +7,13 @@ the log; `path` and `partitionValues` are as the log has them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.spec.actions import Add, DeletionVector, Remove
+from lakebed.spec.actions import ADD_FIELDS, REMOVE_FIELDS, Add, DeletionVector, Remove
 
 STRING_MAP = pa.map_(pa.string(), pa.string())
 DELETION_VECTOR = pa.struct(
@@ -25,61 +26,37 @@ DELETION_VECTOR = pa.struct(
     ]
 )
 
-ADD_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("partitionValues", STRING_MAP),
-        ("size", pa.int64()),
-        ("modificationTime", pa.int64()),
-        ("dataChange", pa.bool_()),
-        ("stats", pa.string()),
-        ("tags", STRING_MAP),
-        ("deletionVector", DELETION_VECTOR),
-        ("baseRowId", pa.int64()),
-        ("defaultRowCommitVersion", pa.int64()),
-        ("clusteringProvider", pa.string()),
-    ]
-)
+_TYPES = {
+    "path": pa.string(),
+    "partitionValues": STRING_MAP,
+    "size": pa.int64(),
+    "modificationTime": pa.int64(),
+    "deletionTimestamp": pa.int64(),
+    "dataChange": pa.bool_(),
+    "extendedFileMetadata": pa.bool_(),
+    "stats": pa.string(),
+    "tags": STRING_MAP,
+    "deletionVector": DELETION_VECTOR,
+    "baseRowId": pa.int64(),
+    "defaultRowCommitVersion": pa.int64(),
+    "clusteringProvider": pa.string(),
+}
+ADD_SCHEMA = pa.schema([(name, _TYPES[name]) for name in ADD_FIELDS])
 
-REMOVE_SCHEMA = pa.schema(
-    [
-        ("path", pa.string()),
-        ("deletionTimestamp", pa.int64()),
-        ("dataChange", pa.bool_()),
-        ("extendedFileMetadata", pa.bool_()),
-        ("partitionValues", STRING_MAP),
-        ("size", pa.int64()),
-        ("deletionVector", DELETION_VECTOR),
-        ("baseRowId", pa.int64()),
-        ("defaultRowCommitVersion", pa.int64()),
-    ]
+# In the order of delta-spark's checkpoints, which leave out `stats` and `tags`.
+_REMOVE_COLUMNS = (
+    "path",
+    "deletionTimestamp",
+    "dataChange",
+    "extendedFileMetadata",
+    "partitionValues",
+    "size",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
 )
+REMOVE_SCHEMA = pa.schema([(name, _TYPES[name]) for name in _REMOVE_COLUMNS])
 
-# Where `Add` and `Remove` have the values of these columns.
-_ADD_VALUES = (
-    "path",
-    "partition_values",
-    "size",
-    "modification_time",
-    "data_change",
-    "stats",
-    "tags",
-    "deletion_vector",
-    "base_row_id",
-    "default_row_commit_version",
-    "clustering_provider",
-)
-_REMOVE_VALUES = (
-    "path",
-    "deletion_timestamp",
-    "data_change",
-    "extended_file_metadata",
-    "partition_values",
-    "size",
-    "deletion_vector",
-    "base_row_id",
-    "default_row_commit_version",
-)
 _REQUIRED = ("path", "size", "modificationTime")
 _FLUSH = 16_384
 
@@ -109,11 +86,11 @@ class FileTableBuilder:
 
 
 def adds_to_table(adds: Sequence[Add]) -> pa.Table:
-    return _actions_to_table(adds, ADD_SCHEMA, _ADD_VALUES)
+    return _actions_to_table(adds, ADD_SCHEMA, ADD_FIELDS)
 
 
 def removes_to_table(removes: Sequence[Remove]) -> pa.Table:
-    return _actions_to_table(removes, REMOVE_SCHEMA, _REMOVE_VALUES)
+    return _actions_to_table(removes, REMOVE_SCHEMA, REMOVE_FIELDS)
 
 
 def adds_from_table(table: pa.Table) -> list[Add]:
@@ -156,15 +133,15 @@ def removes_from_table(table: pa.Table) -> list[Remove]:
 
 
 def _actions_to_table(
-    actions: Sequence[Add] | Sequence[Remove], schema: pa.Schema, names: Sequence[str]
+    actions: Sequence[Add] | Sequence[Remove], schema: pa.Schema, attributes: Mapping[str, str]
 ) -> pa.Table:
     """Column by column: an object in JSON for each action would cost ten times as much."""
     batches = []
     for start in range(0, len(actions), _FLUSH):
         some = actions[start : start + _FLUSH]
         arrays = [
-            _array([getattr(action, name) for action in some], field.type)
-            for name, field in zip(names, schema, strict=True)
+            _array(list(map(attrgetter(attributes[field.name]), some)), field.type)
+            for field in schema
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
     return pa.Table.from_batches(batches, schema=schema)

@@ -8,7 +8,7 @@ fields and types; `to_json` gives the object back. Fields that Lakebed does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lakebed.spec.columns.fields import (
@@ -201,7 +201,7 @@ class Add:
             base_row_id=integer(raw, "add", "baseRowId"),
             default_row_commit_version=integer(raw, "add", "defaultRowCommitVersion"),
             clustering_provider=typed(raw, "add", "clusteringProvider", str),
-            extra=extra(raw, _ADD_FIELDS),
+            extra=extra(raw, ADD_FIELDS),
         )
 
     @property
@@ -261,7 +261,7 @@ class Remove:
             deletion_vector=_vector(raw, "remove"),
             base_row_id=integer(raw, "remove", "baseRowId"),
             default_row_commit_version=integer(raw, "remove", "defaultRowCommitVersion"),
-            extra=extra(raw, _REMOVE_FIELDS),
+            extra=extra(raw, REMOVE_FIELDS),
         )
 
     @property
@@ -523,57 +523,31 @@ def wrap(action: Action) -> dict[str, Any]:
     return {NAMES[type(action)]: action.to_json()}
 
 
-_METADATA_FIELDS = frozenset(
-    [
-        "id",
-        "name",
-        "description",
-        "format",
-        "schemaString",
-        "partitionColumns",
-        "createdTime",
-        "configuration",
-    ]
-)
-_PROTOCOL_FIELDS = frozenset(
-    ["minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures"]
-)
-_DV_FIELDS = frozenset(["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"])
-_ADD_FIELDS = frozenset(
-    [
-        "path",
-        "partitionValues",
-        "size",
-        "modificationTime",
-        "dataChange",
-        "stats",
-        "tags",
-        "deletionVector",
-        "baseRowId",
-        "defaultRowCommitVersion",
-        "clusteringProvider",
-    ]
-)
-_REMOVE_FIELDS = frozenset(
-    [
-        "path",
-        "deletionTimestamp",
-        "dataChange",
-        "extendedFileMetadata",
-        "partitionValues",
-        "size",
-        "stats",
-        "tags",
-        "deletionVector",
-        "baseRowId",
-        "defaultRowCommitVersion",
-    ]
-)
-_CDC_FIELDS = frozenset(["path", "partitionValues", "size", "dataChange", "tags"])
-_TXN_FIELDS = frozenset(["appId", "version", "lastUpdated"])
-_DOMAIN_FIELDS = frozenset(["domain", "configuration", "removed"])
-_SIDECAR_FIELDS = frozenset(["path", "sizeInBytes", "modificationTime", "tags"])
-_CHECKPOINT_FIELDS = frozenset(["version", "tags"])
+def _fields(action: type) -> Mapping[str, str]:
+    """The attribute of each field, by the field's name in the log.
+
+    The attributes of a class are the one list of its fields: their names are those of the log in
+    snake case.
+    """
+    names = [each.name for each in fields(action) if each.name != "extra"]
+    return {_camel_case(name): name for name in names}
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+ADD_FIELDS = _fields(Add)
+REMOVE_FIELDS = _fields(Remove)
+_METADATA_FIELDS = _fields(Metadata)
+_PROTOCOL_FIELDS = _fields(Protocol)
+_DV_FIELDS = _fields(DeletionVector)
+_CDC_FIELDS = _fields(AddCdc)
+_TXN_FIELDS = _fields(Txn)
+_DOMAIN_FIELDS = _fields(DomainMetadata)
+_SIDECAR_FIELDS = _fields(Sidecar)
+_CHECKPOINT_FIELDS = _fields(CheckpointMetadata)
 
 
 def _vector(raw: Json, action: str) -> DeletionVector | None:

@@ -13,6 +13,7 @@ import orjson
 
 from lakebed.errors import InvalidCommitError, LogCorruptedError
 from lakebed.spec.actions import Action, Add, DomainMetadata, Remove
+from lakebed.spec.stats import NUM_RECORDS
 
 FEATURE = "rowTracking"
 DOMAIN = "delta.rowTracking"
@@ -79,7 +80,7 @@ def physical_records(add: Add) -> int | None:
     if add.stats is None:
         return None
     try:
-        count = orjson.loads(add.stats)["numRecords"]
+        count = orjson.loads(add.stats)[NUM_RECORDS]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
     return count if isinstance(count, int) and not isinstance(count, bool) else None

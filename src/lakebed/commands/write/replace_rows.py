@@ -28,6 +28,7 @@ from lakebed.expressions import (
 )
 from lakebed.expressions.zones import depends_on_zone, is_utc
 from lakebed.formats.file_actions import adds_from_table
+from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, AddCdc, Remove
@@ -73,7 +74,7 @@ class Replacing:
         if not new:
             return Replaced()
         condition = _in_partitions_of(new, self.snapshot)
-        chosen = select_files(self.snapshot, condition, _ALL).files
+        chosen = select_files(self.snapshot, condition, ADD_FIELDS).files
         removes = _removes(chosen)
         self.transaction.read_files(condition, chosen)
         return Replaced(removes)
@@ -81,7 +82,7 @@ class Replacing:
     def _where(self, sql: str, new: Sequence[Add]) -> Replaced:
         predicate = self._predicate(sql)
         # If only Spark understands it, every file may have such rows.
-        chosen = select_files(self.snapshot, predicate, _ALL).files
+        chosen = select_files(self.snapshot, predicate, ADD_FIELDS).files
         if predicate is not None and self._is_about_partitions(predicate):
             self.transaction.read_files(predicate, chosen)
             return Replaced(_removes(chosen))
@@ -144,21 +145,6 @@ class Replacing:
                 "spark.databricks.delta.replaceWhere.dataColumns.enabled is false",
                 hint=f"the table is partitioned by {list(self.snapshot.partition_columns)}",
             )
-
-
-_ALL = (
-    "path",
-    "partitionValues",
-    "size",
-    "modificationTime",
-    "dataChange",
-    "stats",
-    "tags",
-    "deletionVector",
-    "baseRowId",
-    "defaultRowCommitVersion",
-    "clusteringProvider",
-)
 
 
 def _removes(files: pa.Table) -> list[Remove]:

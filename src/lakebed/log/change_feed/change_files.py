@@ -26,6 +26,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, AddCdc, CommitInfo, DeletionVector, Remove
 from lakebed.spec.limits import FILE_ROWS
 from lakebed.spec.schema import LONG, STRING, TIMESTAMP, StructField
+from lakebed.spec.stats import NUM_RECORDS, TIGHT_BOUNDS
 from lakebed.spec.timestamps import format_timestamp
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage.store import Store
@@ -252,7 +253,7 @@ class _Vectors:
         others = RowIndexSet.from_indexes(range(count)).difference(rows)
         vector = inline_vector(encode_bitmap(others), others.cardinality) if others else None
         # Bounds of the log are those of the rows that were there before or after, not of these.
-        stats = orjson.dumps({"numRecords": count, "tightBounds": False}).decode()
+        stats = orjson.dumps({NUM_RECORDS: count, TIGHT_BOUNDS: False}).decode()
         only = replace(marked.add, stats=stats, deletion_vector=vector)
         return _stamped(only, marked.commit, change_type)
 
@@ -289,7 +290,7 @@ def _num_records(stats: str | None) -> int | None:
         parsed = orjson.loads(stats or "null")
     except orjson.JSONDecodeError:
         return None  # statistics may be absent, and damaged ones are no better
-    found = parsed.get("numRecords") if isinstance(parsed, dict) else None
+    found = parsed.get(NUM_RECORDS) if isinstance(parsed, dict) else None
     return found if isinstance(found, int) and found >= 0 else None
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.arrow_types import to_arrow_type
-from lakebed.formats.checkpoint_schema import ADD_FIELDS, PARSED_PARTITION_VALUES, PARSED_STATS
+from lakebed.formats.checkpoint_schema import ADD_COLUMNS, PARSED_PARTITION_VALUES, PARSED_STATS
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, map_values
 from lakebed.formats.statistics.statistics import conform_stats, parse_stats, write_stats
 from lakebed.log.files import FileState, MemoryFiles, empty_tail
@@ -116,7 +116,7 @@ def _adds(snapshot: Snapshot) -> pa.Table:
     columns.update(_stats(snapshot))
     if snapshot.properties.checkpoint_write_stats_as_struct and snapshot.partition_columns:
         columns[PARSED_PARTITION_VALUES] = _partition_values(snapshot)
-    return pa.table({name: columns[name] for name in ADD_FIELDS if name in columns})
+    return pa.table({name: columns[name] for name in ADD_COLUMNS if name in columns})
 
 
 def _unchanging(files: pa.Table) -> pa.Table:

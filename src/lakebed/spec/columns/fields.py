@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 from lakebed.errors import LogCorruptedError
@@ -86,7 +86,7 @@ def names(raw: Json, name: str) -> tuple[str, ...] | None:
     return tuple(value)
 
 
-def extra(raw: Json, known: frozenset[str]) -> Mapping[str, Any]:
+def extra(raw: Json, known: Container[str]) -> Mapping[str, Any]:
     return {name: value for name, value in raw.items() if name not in known}
 
 
