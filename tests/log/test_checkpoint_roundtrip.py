@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from log_tables import NOW, listed_store, memory_store
 from strategies import Model, histories, key_of
 
+from compactions import compact
 from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import adds_from_table, removes_from_table
-from lakebed.formats.statistics.statistics import parse_stats
+from lakebed.formats.statistics.stats_from_json import parse_stats
 from lakebed.log.listing.log_names import commit_path
 from lakebed.log.maintenance.checkpoint_content import parsed_stats_schema
 from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
-from lakebed.log.maintenance.compaction import compact
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove

@@ -21,6 +21,7 @@ from log_tables import (
 )
 from timed_store import TimedStore
 
+from compactions import compact
 from faults import Fault
 from lakebed.errors import LakebedError, LogCorruptedError, VersionNotFoundError
 from lakebed.log.listing.listing import list_log
@@ -36,7 +37,6 @@ from lakebed.log.listing.log_names import (
 from lakebed.log.listing.segment import build_segment
 from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
 from lakebed.log.maintenance.cleanup import clean_up, cut_off
-from lakebed.log.maintenance.compaction import compact
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol

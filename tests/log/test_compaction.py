@@ -5,11 +5,11 @@ import json
 import pytest
 from log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
+from compactions import compact, reconcile
 from faults import FaultStore
-from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
+from lakebed.errors import LogCorruptedError
 from lakebed.log.listing.log_names import commit_path, compaction_path
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
-from lakebed.log.maintenance.compaction import compact, reconcile
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import (
     Add,
@@ -111,19 +111,6 @@ def test_commits_without_anything_to_keep_give_no_compaction(memory: Store) -> N
     write_commit(memory, 2)
     assert compact(memory, 1, 2) is None
     assert not memory.exists(compaction_path(1, 2))
-
-
-@pytest.mark.parametrize(("start", "end"), [(1, 1), (2, 1), (-1, 2)])
-def test_a_compaction_takes_at_least_two_versions(memory: Store, start: int, end: int) -> None:
-    grow(memory, 3)
-    with pytest.raises(InvalidArgumentError, match="at least two"):
-        compact(memory, start, end)
-
-
-def test_a_compaction_of_commits_that_are_not_there_is_refused(memory: Store) -> None:
-    grow(memory, 3)
-    with pytest.raises(VersionNotFoundError, match="a commit is missing"):
-        compact(memory, 2, 4)
 
 
 def test_a_changed_byte_in_a_compaction_is_found(memory: Store) -> None:

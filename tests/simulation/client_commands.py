@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from simulated_store import URL
 
 import lakebed
+from compactions import compact
 from lakebed.arrow.write.rows import prepare_rows
 from lakebed.arrow.write.write import write_files
 from lakebed.data_files.file_layout import FileLayout
@@ -24,7 +25,6 @@ from lakebed.expressions import parse_predicate
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.maintenance.cleanup import clean_up
-from lakebed.log.maintenance.compaction import compact
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.vectors import deleted_rows
 from lakebed.spec.actions import Add, Remove

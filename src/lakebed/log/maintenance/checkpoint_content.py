@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.arrow_types import to_arrow_type
-from lakebed.formats.checkpoint_schema import ADD_COLUMNS, PARSED_PARTITION_VALUES, PARSED_STATS
+from lakebed.formats.checkpoint_encoder import ADD_COLUMNS, PARSED_PARTITION_VALUES, PARSED_STATS
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, map_values
-from lakebed.formats.statistics.statistics import conform_stats, parse_stats, write_stats
+from lakebed.formats.statistics.stats_from_json import parse_stats
+from lakebed.formats.statistics.stats_from_structs import conform_stats
+from lakebed.formats.statistics.stats_to_json import write_stats
 from lakebed.log.files import FileState, MemoryFiles, empty_tail
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Protocol, Txn

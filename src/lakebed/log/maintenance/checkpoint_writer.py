@@ -14,12 +14,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from lakebed.errors import InvalidArgumentError, ObjectExistsError
-from lakebed.formats import checkpoint_file
+from lakebed.formats import checkpoint_encoder
 from lakebed.formats import commit_file as commit
-from lakebed.formats.checkpoint_schema import PARSED_STATS, SIDECAR_KINDS, V1_KINDS, V2_KINDS
+from lakebed.formats.checkpoint_encoder import PARSED_STATS, SIDECAR_KINDS, V1_KINDS, V2_KINDS
 from lakebed.formats.file_actions import ADD_SCHEMA, adds_from_table, removes_from_table
 from lakebed.formats.last_checkpoint import LastCheckpoint
-from lakebed.formats.statistics.statistics import write_stats
+from lakebed.formats.statistics.stats_to_json import write_stats
 from lakebed.log.listing.hint import publish_hint
 from lakebed.log.listing.log_names import (
     LogFile,
@@ -182,7 +182,7 @@ class _Writer:
         adds: pa.Table,
         removes: pa.Table,
     ) -> bytes:
-        return checkpoint_file.encode(path, kinds, actions, adds, removes, codec=self._codec)
+        return checkpoint_encoder.encode(path, kinds, actions, adds, removes, codec=self._codec)
 
     def _json(
         self,
