@@ -13,11 +13,11 @@ from collections.abc import Callable
 import orjson
 import pyarrow as pa
 
-from lakebed.formats import checkpoint_file, digest, parquet_digest
+from lakebed.formats import checkpoint_encoder, digest, parquet_digest
 from lakebed.formats import commit_file as commit
-from lakebed.formats.checkpoint_schema import V1_KINDS
+from lakebed.formats.checkpoint_decoder import SMALL, ParquetCheckpoint
+from lakebed.formats.checkpoint_encoder import V1_KINDS
 from lakebed.formats.file_actions import REMOVE_SCHEMA, adds_to_table
-from lakebed.formats.parquet_checkpoint import SMALL, ParquetCheckpoint
 from lakebed.spec.actions import Add, CommitInfo, wrap
 
 COMMIT = "00000000000000000007.json"
@@ -46,7 +46,7 @@ def commits(count: int) -> None:
 
 def checkpoints(count: int) -> None:
     adds, removes = adds_to_table(files(count)), REMOVE_SCHEMA.empty_table()
-    data = checkpoint_file.encode(CHECKPOINT, V1_KINDS, (), adds, removes)
+    data = checkpoint_encoder.encode(CHECKPOINT, V1_KINDS, (), adds, removes)
     print(f"checkpoint of {count:,} files, {len(data):,} bytes")
     few = ["path", "size"]
     read = timed(lambda: ParquetCheckpoint(data, CHECKPOINT).files("add", few), 9)

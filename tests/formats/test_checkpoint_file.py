@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import LogCorruptedError
-from lakebed.formats import checkpoint_file, parquet_digest
-from lakebed.formats.checkpoint_schema import SIDECAR_KINDS, V1_KINDS, V2_KINDS
+from lakebed.formats import checkpoint_encoder, parquet_digest
+from lakebed.formats.checkpoint_decoder import ParquetCheckpoint
+from lakebed.formats.checkpoint_encoder import SIDECAR_KINDS, V1_KINDS, V2_KINDS
 from lakebed.formats.file_actions import (
     STRING_MAP,
     adds_to_table,
     map_values,
     removes_to_table,
 )
-from lakebed.formats.parquet_checkpoint import ParquetCheckpoint
 from lakebed.spec.actions import (
     Add,
     CheckpointMetadata,
@@ -43,7 +43,7 @@ REMOVES = removes_to_table([Remove("r", False, 7)])
 
 
 def test_everything_that_is_written_is_read_back() -> None:
-    data = checkpoint_file.encode("x", V2_KINDS, ACTIONS, ADDS, REMOVES)
+    data = checkpoint_encoder.encode("x", V2_KINDS, ACTIONS, ADDS, REMOVES)
     found = ParquetCheckpoint(data, "x")
     assert sorted(
         map(str, found.actions([kind for kind in V2_KINDS if kind not in SIDECAR_KINDS]))
@@ -54,7 +54,7 @@ def test_everything_that_is_written_is_read_back() -> None:
 
 def test_columns_are_those_of_the_kinds_asked_for() -> None:
     def columns(kinds: tuple[str, ...]) -> list[str]:
-        data = checkpoint_file.encode("x", kinds, (), ADDS, REMOVES)
+        data = checkpoint_encoder.encode("x", kinds, (), ADDS, REMOVES)
         return list(pq.read_schema(pa.BufferReader(data)).names)
 
     assert columns(SIDECAR_KINDS) == ["add", "remove"]
@@ -63,9 +63,9 @@ def test_columns_are_those_of_the_kinds_asked_for() -> None:
 
 
 def test_row_groups_are_of_one_kind_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_file, "ROWS_PER_GROUP", 2)
-    monkeypatch.setattr(checkpoint_file, "FILES_WITH_THE_REST", 0)
-    data = checkpoint_file.encode("x", V2_KINDS, ACTIONS, ADDS, REMOVES)
+    monkeypatch.setattr(checkpoint_encoder, "ROWS_PER_GROUP", 2)
+    monkeypatch.setattr(checkpoint_encoder, "FILES_WITH_THE_REST", 0)
+    data = checkpoint_encoder.encode("x", V2_KINDS, ACTIONS, ADDS, REMOVES)
     meta = pq.ParquetFile(pa.BufferReader(data)).metadata
     sizes = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
     assert sizes == [2, 2, 2, 2, 2, 1, 1]
@@ -73,7 +73,7 @@ def test_row_groups_are_of_one_kind_and_limited(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_small_checkpoint_is_one_row_group() -> None:
-    data = checkpoint_file.encode("x", V2_KINDS, ACTIONS, ADDS, REMOVES)
+    data = checkpoint_encoder.encode("x", V2_KINDS, ACTIONS, ADDS, REMOVES)
     meta = pq.ParquetFile(pa.BufferReader(data)).metadata
     assert (meta.num_row_groups, meta.num_rows) == (1, 12)
 
@@ -81,18 +81,18 @@ def test_a_small_checkpoint_is_one_row_group() -> None:
 def test_adds_in_many_small_chunks_are_written_whole() -> None:
     chunked = pa.concat_tables([ADDS.slice(number, 1) for number in range(5)])
     assert chunked.column("path").num_chunks == 5
-    data = checkpoint_file.encode("x", SIDECAR_KINDS, (), chunked, REMOVES.slice(0, 0))
+    data = checkpoint_encoder.encode("x", SIDECAR_KINDS, (), chunked, REMOVES.slice(0, 0))
     assert ParquetCheckpoint(data, "x").files("add", ADDS.column_names).equals(ADDS)
 
 
 def test_an_empty_checkpoint_is_a_file_without_rows() -> None:
-    data = checkpoint_file.encode("x", SIDECAR_KINDS, (), ADDS.slice(0, 0), REMOVES.slice(0, 0))
+    data = checkpoint_encoder.encode("x", SIDECAR_KINDS, (), ADDS.slice(0, 0), REMOVES.slice(0, 0))
     assert ParquetCheckpoint(data, "x").num_rows == 0
 
 
 @given(st.data())
 def test_a_changed_byte_is_an_error_or_changes_nothing(data: st.DataObject) -> None:
-    body = checkpoint_file.encode("x", V1_KINDS, ACTIONS[1:5], ADDS, REMOVES)
+    body = checkpoint_encoder.encode("x", V1_KINDS, ACTIONS[1:5], ADDS, REMOVES)
     at = data.draw(st.integers(0, len(body) - 1))
     changed = bytearray(body)
     changed[at] ^= 1 << data.draw(st.integers(0, 7))

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.formats.arrow_types import to_arrow_schema
+from lakebed.formats.statistics.file_statistics import FileColumns
 from lakebed.formats.statistics.footer_stats import collect, collect_table
-from lakebed.formats.statistics.statistics import FileColumns
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import (
     BINARY,

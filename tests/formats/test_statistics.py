@@ -13,8 +13,9 @@ import pytest
 
 from lakebed.errors import PartitionValueError
 from lakebed.formats.file_actions import DELETION_VECTOR
-from lakebed.formats.statistics import statistics
-from lakebed.formats.statistics.statistics import FileColumns, parse_stats
+from lakebed.formats.statistics import file_statistics
+from lakebed.formats.statistics.file_statistics import FileColumns
+from lakebed.formats.statistics.stats_from_json import parse_stats
 from lakebed.spec.schema import (
     BOOLEAN,
     DATE,
@@ -235,7 +236,7 @@ def test_texts_are_not_parsed_where_structs_are(monkeypatch):
         calls.append(len(texts))
         return parse_stats(texts, schema)
 
-    monkeypatch.setattr(statistics, "parse_stats", spy)
+    monkeypatch.setattr(file_statistics, "parse_stats", spy)
     table = files([row(0)] * 5, parsed=parsed_stats([row(1)] * 5))
     assert FileColumns(table, SCHEMA).minimum(("id",)).to_pylist() == [1] * 5
     assert calls == []
@@ -284,7 +285,7 @@ def test_columns_are_parsed_once_and_together_when_asked_for_together(monkeypatc
         schemas.append([".".join(path) for path, _ in leaves(schema)])
         return parse_stats(texts, schema)
 
-    monkeypatch.setattr(statistics, "parse_stats", spy)
+    monkeypatch.setattr(file_statistics, "parse_stats", spy)
     columns = FileColumns(files([row(1)]), SCHEMA)
     columns.prefetch([("id",), ("s", "x"), ("s",), ("gone",)])
     assert len(schemas) == 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.formats.statistics.stats_bounds import exact_values, lower_bound, upper_bound
-from lakebed.formats.statistics.stats_parsing import parse_stats
+from lakebed.formats.statistics.stats_from_json import parse_stats
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,

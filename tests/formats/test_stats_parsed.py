@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebed.formats.arrow_types import to_arrow_type
-from lakebed.formats.parquet_checkpoint import ParquetCheckpoint
-from lakebed.formats.statistics.stats_parsed import conform_stats, has_column
+from lakebed.formats.checkpoint_decoder import ParquetCheckpoint
+from lakebed.formats.statistics.stats_from_structs import conform_stats, has_column
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,

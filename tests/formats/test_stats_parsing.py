@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.formats.arrow_types import to_arrow_type
-from lakebed.formats.statistics import stats_parsing
-from lakebed.formats.statistics.stats_parsing import parse_stats
+from lakebed.formats.statistics import stats_from_json
+from lakebed.formats.statistics.stats_from_json import parse_stats
 from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,
@@ -269,7 +269,7 @@ def test_chunks_and_slices_and_no_rows_at_all():
 
 
 def test_many_texts_with_a_few_odd_ones_are_all_in_their_place(monkeypatch):
-    monkeypatch.setattr(stats_parsing, "_PIECE", 20_000)
+    monkeypatch.setattr(stats_from_json, "_PIECE", 20_000)
     odd = {7: "?", 1500: '{"minValues":{"x":"NaN"}}', 2999: None}
     texts = [odd.get(i, f'{{"minValues":{{"x":{i}.5}}}}') for i in range(3000)]
     values = parse(texts, struct(x=DOUBLE)).field("minValues").flatten()[0].to_pylist()
@@ -280,7 +280,7 @@ def test_nan_written_as_text_is_no_reason_to_read_text_by_text(monkeypatch):
     def never(*_):
         raise AssertionError("read text by text")
 
-    monkeypatch.setattr(stats_parsing._Reader, "read_each", never)
+    monkeypatch.setattr(stats_from_json._Reader, "read_each", never)
     texts = [
         '{"minValues":{"x":1.5,"a.b":"-Infinity","s":"NaN"},"maxValues":{"x":"NaN"}}',
         '{"minValues":{"x":"Infinity","a.b":2,"s":"x:\\"NaN\\""}}',
@@ -335,7 +335,7 @@ def test_any_json_gives_values_of_the_columns_and_the_same_in_both_ways(rows):
     texts = [json.dumps(row) for row in rows]
     parsed = parse(texts, COLUMNS)
     schema = stats_schema(COLUMNS, booleans=True)
-    one_by_one = stats_parsing._Reader(schema).read_each(pa.array(texts, pa.string()))
+    one_by_one = stats_from_json._Reader(schema).read_each(pa.array(texts, pa.string()))
     assert repr(parsed.to_pylist()) == repr(one_by_one.to_pylist())
 
 

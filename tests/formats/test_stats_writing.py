@@ -11,8 +11,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakebed.formats.statistics.stats_parsing import parse_stats
-from lakebed.formats.statistics.stats_writing import write_stats
+from lakebed.formats.statistics.stats_from_json import parse_stats
+from lakebed.formats.statistics.stats_to_json import write_stats
 from lakebed.spec.schema import (
     DATE,
     DOUBLE,

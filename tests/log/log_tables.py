@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults import FaultStore
-from lakebed.formats import checkpoint_file
+from lakebed.formats import checkpoint_encoder
 from lakebed.formats import commit_file as commit
-from lakebed.formats.checkpoint_schema import V1_KINDS
+from lakebed.formats.checkpoint_encoder import V1_KINDS
 from lakebed.log.listing.log_names import commit_path, part_checkpoint_path
 from lakebed.log.maintenance.checkpoint_content import content_of
 from lakebed.log.snapshot import Snapshot
@@ -130,7 +130,7 @@ def write_multi_part(snapshot: Snapshot, parts: int, now_ms: int = NOW) -> None:
         )
         actions = content.actions if number == 0 else ()
         path = part_checkpoint_path(snapshot.version, number + 1, parts)
-        data = checkpoint_file.encode(path, V1_KINDS, actions, adds, removes)
+        data = checkpoint_encoder.encode(path, V1_KINDS, actions, adds, removes)
         snapshot.store.put_if_absent(path, data)
 
 

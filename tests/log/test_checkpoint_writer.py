@@ -353,7 +353,7 @@ def test_large_tables_get_sidecars_by_themselves(
 def test_the_head_of_a_large_checkpoint_has_a_row_group_of_its_own(
     memory: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebed.formats.checkpoint_file.FILES_WITH_THE_REST", 3)
+    monkeypatch.setattr("lakebed.formats.checkpoint_encoder.FILES_WITH_THE_REST", 3)
     write_checkpoint(grow(memory, 3))
     meta = pq.ParquetFile(pa.BufferReader(memory.get(classic_checkpoint_path(3)))).metadata
     assert [meta.row_group(number).num_rows for number in range(meta.num_row_groups)] == [2, 4]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mutations import Accident, Refusal, accidents, look_at_damage
 from sample_tables import SHAPES, Sample, of_deltalake, sample
 
-from lakebed.formats import parquet_checkpoint
+from lakebed.formats import checkpoint_decoder
 
 EXAMPLES = int(os.environ.get("LAKEBED_EXAMPLES", "10"))
 MANY = settings(
@@ -53,7 +53,7 @@ def test_damage_to_a_checkpoint_too_large_to_be_read_whole_is_found(
     shape: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the footer has the digest, and each page its checksum."""
-    monkeypatch.setattr(parquet_checkpoint, "SMALL", 0)
+    monkeypatch.setattr(checkpoint_decoder, "SMALL", 0)
     table = sample(tmp_path, shape, checksums=False)  # type: ignore[arg-type]
     files = [file for file in table.files if file.suffix == ".parquet"]
 

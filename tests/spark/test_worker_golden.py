@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from golden_tables import golden_entries, judge, name_of
 
-from lakebed.formats.arrow_types import cast_table
+from lakebed.formats.arrow_cast import cast_table
 from lakebed.spark.session.carried_errors import CarriedError, find_carried
 from lakebed.spark.workers.batches import spark_schema
 from lakebed.spark.workers.data_source import LakebedSource

@@ -25,7 +25,7 @@ from lakebed.errors import (
     StorageError,
 )
 from lakebed.storage import Store, open_store
-from lakebed.storage.obstore import obstore_client, obstore_library, obstore_listing
+from lakebed.storage.obstore import obstore_client, obstore_library, obstore_store
 from s3_server import S3Server
 from stub_s3 import StubS3, stub
 
@@ -208,7 +208,7 @@ def test_long_subfolders_are_jumped_over_and_nothing_is_lost(
         bucket.put(path, b"")
     expected = sorted([*direct, "log/_sidecars0", "log/_sidecars-"])
 
-    monkeypatch.setattr(obstore_listing, "PAGE", page)
+    monkeypatch.setattr(obstore_store, "PAGE", page)
     for start in ("log/", "log/02", "log/03.json", "log/_"):
         listed = [meta.path for meta in bucket.list_from(start)]
         assert listed == [path for path in expected if path >= start]
@@ -219,15 +219,15 @@ def test_a_jump_saves_listing_the_subfolder(bucket: Store, monkeypatch: pytest.M
         bucket.put(f"log/_sidecars/{n:02}", b"")
     bucket.put("log/zz", b"")
     seen: list[str] = []
-    pages = obstore_listing.list_pages
+    pages = obstore_store.list_pages
 
     def counted(*arguments: Any) -> Iterator[Any]:
         for page in pages(*arguments):
             seen.extend(found["path"] for found in page)
             yield page
 
-    monkeypatch.setattr(obstore_listing, "PAGE", 5)
-    monkeypatch.setattr(obstore_listing, "list_pages", counted)
+    monkeypatch.setattr(obstore_store, "PAGE", 5)
+    monkeypatch.setattr(obstore_store, "list_pages", counted)
     assert [meta.path for meta in bucket.list_from("log/")] == ["log/zz"]
     assert len(seen) == 6
 
@@ -239,7 +239,7 @@ def test_a_provider_that_cannot_start_at_a_name_gives_the_same_listing(
         bucket.put(path, b"12")
     expected = bucket.list_from("log/1")
 
-    level = obstore_listing.list_level
+    level = obstore_store.list_level
     azure = type(bucket.location)("az", "c", "")  # type: ignore[attr-defined]
     monkeypatch.setattr(
         "lakebed.storage.obstore.obstore_store.list_level", lambda c, _, f, n: level(c, azure, f, n)

@@ -16,7 +16,7 @@ from lakebed.arrow.write.write import write_files
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.data_files.file_rewrites import Rewrite, Rewritten, change_actions
 from lakebed.expressions import Expression, evaluate
-from lakebed.formats.arrow_types import cast_table
+from lakebed.formats.arrow_cast import cast_table
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.change_feed.change_files import CHANGE_TYPE, DELETE, INSERT
 from lakebed.log.synthetic_snapshot import made_snapshot

@@ -29,7 +29,8 @@ from lakebed.errors import (
     SchemaMismatchError,
 )
 from lakebed.expressions import Expression, evaluate, references
-from lakebed.formats.arrow_types import cast_table, to_arrow_schema
+from lakebed.formats.arrow_cast import cast_table
+from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.formats.deletion_vectors import GetRange, read_vector
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot

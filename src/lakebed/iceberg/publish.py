@@ -49,7 +49,7 @@ from lakebed.iceberg.layout import (
     hint_is,
     point_at,
 )
-from lakebed.iceberg.metadata_cleanup import clean_up
+from lakebed.iceberg.metadata_files import clean_up
 from lakebed.iceberg.snapshots import Draft, draft_all, draft_changes
 from lakebed.iceberg.version_changes import Changes, changes_since
 from lakebed.log.post_commit import PostCommit

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.formats.file_actions import adds_to_table
-from lakebed.iceberg.data_files import COLUMNS, data_files
+from lakebed.iceberg.data_file_records import COLUMNS, data_files
 from lakebed.iceberg.iceberg_table import DELTA_TIMESTAMP, DELTA_VERSION, IcebergTable
 from lakebed.iceberg.layout import place_below
 from lakebed.iceberg.manifests import (

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import commit_file as commit
+from lakebed.formats.checkpoint_decoder import ParquetCheckpoint
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, FileTableBuilder
-from lakebed.formats.parquet_checkpoint import ParquetCheckpoint
 from lakebed.log.files import FileSource, MemoryFiles
 from lakebed.log.listing.log_names import LogFile, sidecar_path
 from lakebed.log.listing.segment import CheckpointRef

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from lakebed.expressions import Expression, references, skip
 from lakebed.expressions.generated import GeneratedBounds
-from lakebed.formats.statistics.statistics import FileColumns
+from lakebed.formats.statistics.file_statistics import FileColumns
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.columns.column_mapping import mapping_mode
 

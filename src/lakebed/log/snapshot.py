@@ -38,7 +38,7 @@ T = TypeVar("T")
 _FEW_COMMITS = 100
 
 if TYPE_CHECKING:
-    from lakebed.formats.statistics.statistics import FileColumns
+    from lakebed.formats.statistics.file_statistics import FileColumns
 
 
 class Snapshot:

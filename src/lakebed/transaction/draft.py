@@ -7,8 +7,14 @@ the new snapshot is there too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
+import orjson
+
+from lakebed.errors import LogCorruptedError
 from lakebed.formats import commit_file as commit
 from lakebed.log.listing.log_names import commit_path
 from lakebed.log.snapshot import Snapshot
@@ -16,16 +22,17 @@ from lakebed.spec.actions import (
     Action,
     Add,
     AddCdc,
+    CommitInfo,
     DomainMetadata,
     Metadata,
     Protocol,
     Remove,
     Txn,
 )
+from lakebed.spec.properties import TableProperties
 from lakebed.spec.vector_descriptors import log_path
 from lakebed.storage.store import Store
-from lakebed.transaction import in_commit_timestamps, row_tracking
-from lakebed.transaction.commit_info import commit_info
+from lakebed.transaction import row_tracking
 from lakebed.transaction.conflicts.metadata_changes import moves_identity_marks_only
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.row_marks import Sealed
@@ -73,10 +80,10 @@ def make_draft(
     actions = _with_row_ids([*proposal.actions, *marked], base, target, version)
     stamp = None
     if target.properties.enable_in_commit_timestamps:
-        stamp = in_commit_timestamps.timestamp(now, base)
+        stamp = _in_commit_timestamp(now, base)
         actions = [_with_enablement(action, base, stamp) for action in actions]
     tags = _tags(proposal, base, target)
-    info = commit_info(proposal, now=now, tags=tags, in_commit_timestamp=stamp)
+    info = _commit_info(proposal, now=now, tags=tags, in_commit_timestamp=stamp)
     final = (info, *sorted(actions, key=lambda action: _ORDER[type(action)]))
     data = commit.encode(final, commit_path(version))
     return Draft(version, final, data, _snapshot(store, proposal, base, final))
@@ -105,7 +112,7 @@ def _with_row_ids(
 
 def _with_enablement(action: Action, base: Snapshot | None, stamp: int) -> Action:
     if isinstance(action, Metadata):
-        return in_commit_timestamps.with_enablement(action, base, stamp)
+        return _enabled(action, base, stamp)
     return action
 
 
@@ -126,3 +133,97 @@ def _snapshot(
     if base is None:
         return Snapshot.created(store, actions)
     return base.after(base.version + 1, actions, fresh=not proposal.recommits)
+
+
+# --- PROTOCOL: Commit Provenance Information, as in delta-spark -----------------------------------
+
+
+def _commit_info(
+    proposal: Proposal,
+    *,
+    now: int,
+    tags: Mapping[str, str],
+    in_commit_timestamp: int | None = None,
+) -> CommitInfo:
+    """`txnId` is what makes a commit recognisable when its writer reads it back."""
+    operation = proposal.operation
+    values: dict[str, Any] = {
+        "inCommitTimestamp": in_commit_timestamp,
+        "timestamp": now,
+        "operation": operation.name,
+        "operationParameters": {name: _value(v) for name, v in operation.parameters.items()},
+        "readVersion": proposal.read_version,
+        "isolationLevel": proposal.isolation.value,
+        "isBlindAppend": proposal.is_blind_append,
+        "operationMetrics": {name: _text(v) for name, v in operation.metrics.items()} or None,
+        "userMetadata": operation.user_metadata,
+        "tags": dict(tags) or None,
+        "engineInfo": _engine_info(),
+        "txnId": proposal.txn_id,
+    }
+    return CommitInfo({name: value for name, value in values.items() if value is not None})
+
+
+@cache
+def _engine_info() -> str:
+    try:
+        return f"Lakebed/{version('lakebed')}"
+    except PackageNotFoundError:
+        return "Lakebed/unknown"
+
+
+def _value(value: Any) -> Any:
+    """Lists and maps become JSON text; plain values stand as they are."""
+    if isinstance(value, Mapping):
+        return orjson.dumps(dict(value)).decode()
+    if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str | bytes):
+        return orjson.dumps(list(value)).decode()
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+# --- PROTOCOL: Writer Requirements for In-Commit Timestamps ---------------------------------------
+
+_VERSION = TableProperties.in_commit_timestamp_enablement_version.key
+_TIMESTAMP = TableProperties.in_commit_timestamp_enablement_timestamp.key
+
+
+def _in_commit_timestamp(now: int, base: Snapshot | None) -> int:
+    """Later than the commit before, whatever the clock says."""
+    return now if base is None else max(now, _last_timestamp(base) + 1)
+
+
+def _enabled(metadata: Metadata, base: Snapshot | None, stamp: int) -> Metadata:
+    """New metadata of a table with in-commit timestamps, with what readers need for time travel.
+
+    A table that had none before says from when on it has them; one that says so already goes on
+    saying it, also where its metadata is replaced.
+    """
+    if base is None:
+        return metadata
+    if not base.properties.enable_in_commit_timestamps:
+        return _extended(metadata, {_VERSION: str(base.version + 1), _TIMESTAMP: str(stamp)})
+    known = base.metadata.configuration
+    if _VERSION in metadata.configuration or _VERSION not in known or _TIMESTAMP not in known:
+        return metadata
+    return _extended(metadata, {_VERSION: known[_VERSION], _TIMESTAMP: known[_TIMESTAMP]})
+
+
+def _extended(metadata: Metadata, more: dict[str, str]) -> Metadata:
+    return replace(metadata, configuration={**metadata.configuration, **more})
+
+
+def _last_timestamp(base: Snapshot) -> int:
+    if not base.properties.enable_in_commit_timestamps:
+        # The first timestamp must be later than the file before it.
+        return base.store.head(commit_path(base.version)).modified_ms
+    info = base.commit_info
+    stamp = None if info is None else info.in_commit_timestamp
+    if stamp is None:
+        raise LogCorruptedError(
+            "in-commit timestamps are on, but the commit has none", file=commit_path(base.version)
+        )
+    return stamp

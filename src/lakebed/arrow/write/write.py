@@ -18,7 +18,8 @@ from lakebed.arrow.relabel import relabel
 from lakebed.arrow.write.parquet_bytes import ParquetBytes
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import ConstraintViolationError, SchemaError
-from lakebed.formats.arrow_types import cast_table, parquet_schema
+from lakebed.formats.arrow_cast import cast_table
+from lakebed.formats.arrow_types import parquet_schema
 from lakebed.formats.codecs import arrow_codec
 from lakebed.formats.statistics.footer_stats import FloatWatch, collect
 from lakebed.spec.actions import Add

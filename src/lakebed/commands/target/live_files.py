@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.formats.statistics.stats_writing import write_stats
+from lakebed.formats.statistics.stats_to_json import write_stats
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.listing.keys import file_key
 from lakebed.log.snapshot import Snapshot

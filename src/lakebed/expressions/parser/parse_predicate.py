@@ -23,9 +23,8 @@ from lakebed.expressions.coercion import (
     unify,
 )
 from lakebed.expressions.evaluator.comparison import like_parts
-from lakebed.expressions.parser.column_parser import resolve_column
 from lakebed.expressions.parser.function_calls import Call, concat, negation, resolve
-from lakebed.expressions.parser.literals import number_literal
+from lakebed.expressions.parser.operands import number_literal, resolve_column
 from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 from lakebed.expressions.tree import (
     TRUE,

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.write.write import rows_by_partition, write_file
 from lakebed.data_files.file_layout import FileLayout
-from lakebed.formats.arrow_types import cast_table
+from lakebed.formats.arrow_cast import cast_table
 from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.session.carried_errors import carried
 from lakebed.spec.actions import Add

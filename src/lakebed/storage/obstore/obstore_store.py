@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -18,11 +19,9 @@ from lakebed.errors import (
 )
 from lakebed.storage.locations import Location
 from lakebed.storage.neighbour_folders import Neighbours
-from lakebed.storage.obstore.obstore_client import Connection, MemoryConnection
+from lakebed.storage.obstore.obstore_client import Clients, Connection, MemoryConnection
 from lakebed.storage.obstore.obstore_errors import translated
-from lakebed.storage.obstore.obstore_listing import list_level, list_pages
 from lakebed.storage.obstore.put_probe import CONTENT, refuses_second_put
-from lakebed.storage.obstore.ranged_file import TAIL, RangedFile, Ranges
 from lakebed.storage.store import (
     Data,
     ObjectMeta,
@@ -249,3 +248,117 @@ def _about_range(error: StorageError) -> bool:
 def _bytes(data: Data) -> Data:
     # obstore takes a view of signed bytes, such as pyarrow's buffers give, for a list of numbers.
     return data if isinstance(data, bytes) else memoryview(data).cast("B")
+
+
+# --- listing --------------------------------------------------------------------------------------
+
+# One level of a bucket from a given name, with as few requests as the provider allows. No provider
+# does just that. S3 and GCS list from a name, but all levels below it; what lies in subfolders is
+# jumped over. Azure cannot start at a name, and S3's directory buckets have no order: there the
+# whole level is listed.
+
+PAGE = 1000
+"""Objects per step of a listing: what S3 and GCS give per request."""
+
+
+def list_level(clients: Clients, location: Location, folder: str, first: str) -> Iterator[Any]:
+    """obstore's records of the objects in `folder`; those before `first` may be left out."""
+    if location.scheme == "az" or location.authority.endswith("--x-s3"):
+        listing = clients.library.functions.list_with_delimiter(clients.retrying, folder)
+        return iter(listing["objects"])
+    return _from_name(clients, folder, first)
+
+
+def list_pages(clients: Clients, folder: str, offset: str | None = None) -> Iterator[Any]:
+    """Records of all objects at any depth, after the key `offset`, a page at a time."""
+    pages = clients.library.functions.list(clients.retrying, folder, offset=offset, chunk_size=PAGE)
+    return iter(pages)
+
+
+_LAST_CHARACTER = "\U0010ffff"
+
+
+def _from_name(clients: Clients, folder: str, first: str) -> Iterator[Any]:
+    # An offset is exclusive: one letter less still includes `first`. Dots alone are no name.
+    shorter = first[:-1]
+    offset = folder + shorter if shorter.strip(".") else None
+    while True:
+        for page in list_pages(clients, folder, offset):
+            yield from (found for found in page if "/" not in found["path"][len(folder) :])
+            subfolder, slash, _ = page[-1]["path"][len(folder) :].partition("/")
+            after = f"{folder}{subfolder}/{_LAST_CHARACTER}"
+            if slash and len(page) == PAGE and after > (offset or ""):
+                offset = after
+                break
+        else:
+            return
+
+
+# --- reading by ranges ----------------------------------------------------------------------------
+
+TAIL = 64 * 1024
+"""Bytes fetched with the object's size: most footers fit."""
+BLOCK = 64 * 1024
+PART = 8 * 1024 * 1024
+
+Ranges = Sequence[tuple[int, int]]
+
+
+class RangedFile(io.RawIOBase):
+    """A remote object as a seekable file. `fetch` gives the bytes of several (start, length)
+    ranges; `tail` ends the object.
+
+    What reads it is pyarrow's Parquet reader, which knows its ranges exactly: the footer, then
+    whole column chunks. So the end of the object comes with the first request, short reads are
+    rounded up, and long ones are split into parts that travel at the same time.
+    """
+
+    def __init__(self, size: int, tail: bytes, fetch: Callable[[Ranges], list[bytes]]) -> None:
+        self._size = size
+        self._fetch = fetch
+        self._position = 0
+        self._kept = [(size - len(tail), tail), (0, b"")]
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        rest = max(0, self._size - self._position)
+        length = rest if size is None or size < 0 else min(size, rest)
+        data = self._range(self._position, length) if length else b""
+        self._position += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        return self.read()
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _range(self, start: int, length: int) -> bytes:
+        for offset, data in self._kept:
+            if offset <= start and start + length <= offset + len(data):
+                return data[start - offset : start - offset + length]
+        if length >= BLOCK:
+            return b"".join(self._fetch(_parts(start, length)))
+        block = self._fetch([(start, min(BLOCK, self._size - start))])[0]
+        self._kept[1] = (start, block)
+        return block[:length]
+
+
+def _parts(start: int, length: int) -> Ranges:
+    end = start + length
+    return [(at, min(PART, end - at)) for at in range(start, end, PART)]

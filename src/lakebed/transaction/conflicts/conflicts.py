@@ -39,7 +39,7 @@ from lakebed.errors import (
 from lakebed.expressions.skipping import skip
 from lakebed.expressions.tree import Expression
 from lakebed.formats.file_actions import adds_to_table
-from lakebed.formats.statistics.statistics import FileColumns
+from lakebed.formats.statistics.file_statistics import FileColumns
 from lakebed.log.listing.keys import file_key, spellings
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, CommitInfo, Protocol, Txn

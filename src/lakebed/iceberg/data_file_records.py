@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import DataFileError
-from lakebed.formats.statistics.statistics import FileColumns
+from lakebed.formats.statistics.file_statistics import FileColumns
 from lakebed.iceberg.iceberg_schema import primitive_name
 from lakebed.iceberg.iceberg_table import IcebergTable
 from lakebed.iceberg.iceberg_values import lower_zero, stored_values, to_avro, to_bytes

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.statistics.stats_bounds import exact_values, lower_bound, upper_bound
-from lakebed.formats.statistics.stats_parsed import conform_stats, has_column
-from lakebed.formats.statistics.stats_parsing import parse_stats
-from lakebed.formats.statistics.stats_writing import write_stats
+from lakebed.formats.statistics.stats_from_json import parse_stats
+from lakebed.formats.statistics.stats_from_structs import conform_stats, has_column
 from lakebed.spec.columns.column_mapping import Mode, physical_name, physical_path
 from lakebed.spec.partition_values import parse_column
 from lakebed.spec.schema import Path, StructField, StructType
@@ -29,8 +28,6 @@ from lakebed.spec.stats import (
     may_have_bounds,
     stats_schema,
 )
-
-__all__ = ["FileColumns", "conform_stats", "parse_stats", "write_stats"]
 
 
 class FileColumns:
