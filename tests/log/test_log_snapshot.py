@@ -261,7 +261,7 @@ def test_a_checksum_of_another_writer_is_read_but_not_relied_on(memory: Store) -
     snapshot = TableLog(memory).snapshot()
     found = snapshot.read_checksum()
     assert found is not None
-    assert not found.sealed
+    assert not found.has_digest
     assert snapshot.totals_if_known is None
 
 

@@ -9,7 +9,7 @@ from log_tables import file, grow, listed_store, memory_store, metadata, write_c
 from timed_store import TimedStore
 
 from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
-from lakebed.log.listing.commit_times import CommitTimes, show, to_millis
+from lakebed.log.listing.commit_times import CommitTimes, to_millis, utc_text
 from lakebed.log.listing.log_names import LogFile, commit_path
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
@@ -226,4 +226,4 @@ def test_other_texts_are_refused(text: str) -> None:
 
 @given(st.integers(0, 4_000_000_000_000))
 def test_a_time_that_is_shown_is_read_again(millis: int) -> None:
-    assert to_millis(show(millis).replace(" UTC", "Z")) == millis
+    assert to_millis(utc_text(millis).replace(" UTC", "Z")) == millis

@@ -23,7 +23,7 @@ from lakebed.errors import DataFileError, SchemaError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.log.synthetic_snapshot import synthetic_snapshot
 from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.plane.position_bitmaps import POSITION
 from lakebed.spark.workers.read_tasks import ReadTask, task_table
@@ -99,7 +99,7 @@ def make_files(path: Path, mode: str) -> list[Add]:
 
 def made(path: Path, adds: Sequence[Add], store: Store | None = None) -> Snapshot:
     table = lakebed.open(path).snapshot
-    return made_snapshot(
+    return synthetic_snapshot(
         store or open_store(str(path)),
         table.protocol,
         table.metadata,
@@ -251,7 +251,9 @@ def test_every_type_arrives_as_others_read_it(spark: SparkSession, tmp_path: Pat
     adds = adds_from_table(table.files())
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
     with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
-        frame = plane.scan_made(made_snapshot(table.store, table.protocol, table.metadata, adds))
+        frame = plane.scan_made(
+            synthetic_snapshot(table.store, table.protocol, table.metadata, adds)
+        )
         assert rows(frame.toArrow()) == rows(read_elsewhere(tmp_path))
 
 
@@ -261,7 +263,7 @@ def test_variants_arrive(spark: SparkSession, tmp_path: Path) -> None:
     table = lakebed.open(tmp_path).snapshot
     adds = adds_from_table(table.files())
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
-    found = plane.scan_made(made_snapshot(table.store, table.protocol, table.metadata, adds))
+    found = plane.scan_made(synthetic_snapshot(table.store, table.protocol, table.metadata, adds))
     values = found.selectExpr("id", "variant_get(v, '$.a', 'long') a")
     assert collected(values) == [(0, 0), (1, 1), (2, 2)]
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import lakebed
 from faults import FaultStore
 from lakebed.errors import InvalidArgumentError, StorageUrlError
-from lakebed.log.listing.file_locations import Places, exists, is_outside
+from lakebed.log.listing.file_locations import FileLocations, exists, is_outside
 from lakebed.log.table_log import TableLog
-from lakebed.log.versions.file_lifetimes import FileLives, Life, read_lives
+from lakebed.log.versions.file_lifetimes import FileLifetime, FileLifetimes, read_file_lifetimes
 from lakebed.log.versions.history import HISTORY_SCHEMA
 from lakebed.log.versions.readable import readable_versions, unreadable_versions
 from lakebed.spec.actions import Add
@@ -100,13 +100,13 @@ def test_a_limit_keeps_what_newer_records_say(table: AgedTable) -> None:
 
 def test_lives_say_from_when_to_when_a_file_was_part_of_the_table(table: AgedTable) -> None:
     table.revert(1)
-    found = read_lives(table.store, Places(table.store))
+    found = read_file_lifetimes(table.store, FileLocations(table.store))
     assert found.versions == [0, 1, 2, 3, 4]
-    assert sorted(found.lives) == [
-        Life(("part-1.parquet",), 1, 1, 2),
-        Life(("part-1.parquet",), 4, 4, None),
-        Life(("part-2.parquet",), 2, 2, 3),
-        Life(("part-3.parquet",), 3, 3, 4),
+    assert sorted(found.lifetimes) == [
+        FileLifetime(("part-1.parquet",), 1, 1, 2),
+        FileLifetime(("part-1.parquet",), 4, 4, None),
+        FileLifetime(("part-2.parquet",), 2, 2, 3),
+        FileLifetime(("part-3.parquet",), 3, 3, 4),
     ]
 
 
@@ -118,7 +118,9 @@ def test_lives_say_from_when_to_when_a_file_was_part_of_the_table(table: AgedTab
 def test_unreadable_are_the_versions_that_have_a_file_that_is_gone(
     lives: list[tuple[str, int, int]], versions: set[int], gone: set[str]
 ) -> None:
-    history = FileLives([], sorted(versions), [Life((n,), a, b, None) for n, a, b in lives])
+    history = FileLifetimes(
+        [], sorted(versions), [FileLifetime((n,), a, b, None) for n, a, b in lives]
+    )
     plain = {v for v in versions for n, a, b in lives if n in gone and a <= v <= b}
     assert unreadable_versions(history, gone.__contains__) == plain
 
@@ -155,7 +157,7 @@ def test_a_log_that_is_cleaned_up_while_it_is_read_is_read_again(table: AgedTabl
 )
 def test_every_reference_has_one_place(reference: str, place: str) -> None:
     store = open_store("s3://bucket/table", {"aws_region": "x", "skip_signature": "true"})
-    assert Places(store).place(reference) == place
+    assert FileLocations(store).locate(reference) == place
     assert is_outside(place) == ("://" in place)
 
 
@@ -164,7 +166,7 @@ def test_references_that_lead_out_of_the_table_are_refused(
     table: AgedTable, reference: str
 ) -> None:
     with pytest.raises(StorageUrlError):
-        Places(table.store).place(reference)
+        FileLocations(table.store).locate(reference)
 
 
 def test_a_store_that_nobody_knows_cannot_be_asked(table: AgedTable) -> None:

@@ -12,7 +12,7 @@ from lakebed.arrow.scan import plan_scan, read_batches
 from lakebed.errors import DataFileError, EvaluationError
 from lakebed.expressions import Expression, references
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.log.synthetic_snapshot import synthetic_snapshot
 from lakebed.spec.actions import Add
 
 _POSITION = "__lakebed_position"
@@ -23,7 +23,7 @@ def may_match(snapshot: Snapshot, adds: Sequence[Add], predicate: Expression) ->
 
     True also where that cannot be found out: what was not seen may be there.
     """
-    table = made_snapshot(snapshot.store, snapshot.protocol, snapshot.metadata, adds)
+    table = synthetic_snapshot(snapshot.store, snapshot.protocol, snapshot.metadata, adds)
     named = [path[0] for path in references(predicate)] or [snapshot.schema.names[0]]
     try:
         plan = plan_scan(table, named[:1], predicate)
@@ -36,7 +36,7 @@ def rows_at(
     snapshot: Snapshot, add: Add, positions: Sequence[int], columns: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """The rows with these indexes in a file; without those that it does not have."""
-    table = made_snapshot(snapshot.store, snapshot.protocol, snapshot.metadata, [add])
+    table = synthetic_snapshot(snapshot.store, snapshot.protocol, snapshot.metadata, [add])
     found: list[dict[str, Any]] = []
     wanted = pa.array(positions, pa.int64())
     for batch in read_batches(plan_scan(table, columns, position=_POSITION)):

@@ -19,7 +19,7 @@ from lakebed.expressions import Expression, evaluate
 from lakebed.formats.arrow_cast import cast_table
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.change_feed.change_files import CHANGE_TYPE, DELETE, INSERT
-from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.log.synthetic_snapshot import synthetic_snapshot
 from lakebed.spec.actions import Add, AddCdc
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
 from lakebed.spec.schema import StructField
@@ -44,7 +44,7 @@ class _ArrowRewrite:
     def run(self) -> Rewritten:
         wanted, snapshot = self.wanted, self.wanted.snapshot
         ids = row_id_columns(snapshot)
-        made = made_snapshot(
+        made = synthetic_snapshot(
             snapshot.store, snapshot.protocol, snapshot.metadata, wanted.adds, columns=ids
         )
         plan = plan_scan(made, position=_POSITION)

@@ -9,7 +9,7 @@ from lakebed.commands.target.log_only import HANDLED_FEATURES, commit_log_only
 from lakebed.errors import InvalidArgumentError, VersionNotFoundError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.log.versions.readable import missing_places
+from lakebed.log.versions.readable import missing_files
 from lakebed.spec.pins import PIN_PREFIX, pin_key, pins_of
 from lakebed.transaction import Operation, Transaction
 
@@ -46,7 +46,7 @@ def pinned_versions(log: TableLog) -> dict[str, int]:
 
 
 def _check_readable(log: TableLog, version: int) -> None:
-    missing = missing_places(log.at_version(version))
+    missing = missing_files(log.at_version(version))
     if missing:
         shown = ", ".join(missing[:_SHOWN]) + (", ..." if len(missing) > _SHOWN else "")
         raise VersionNotFoundError(

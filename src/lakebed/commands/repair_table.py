@@ -18,7 +18,7 @@ from lakebed.commands.target.log_only import HANDLED_FEATURES, commit_log_only
 from lakebed.commands.target.present_files import missing
 from lakebed.errors import AppendOnlyError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.listing.file_locations import Places
+from lakebed.log.listing.file_locations import FileLocations
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, Remove
@@ -73,7 +73,7 @@ def _broken(snapshot: Snapshot) -> list[_Broken]:
     gone = set(missing(snapshot.store, adds))
     if not gone:
         return []
-    places = Places(snapshot.store)
+    places = FileLocations(snapshot.store)
     found = []
     for add in adds:
         raw = None if add.deletion_vector is None else add.deletion_vector.to_json()

@@ -14,7 +14,7 @@ from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.change_feed.change_files import CHANGE_TYPE
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot, mapped_field
+from lakebed.log.synthetic_snapshot import mapped_field, synthetic_snapshot
 from lakebed.spec.actions import Add, AddCdc, Metadata, Protocol
 from lakebed.transaction.row_tracking import physical_records
 
@@ -43,7 +43,7 @@ class Rewrite:
     @property
     def new_rows(self) -> Snapshot:
         """The new files as a table."""
-        return made_snapshot(self.snapshot.store, self.protocol, self.metadata, self.new)
+        return synthetic_snapshot(self.snapshot.store, self.protocol, self.metadata, self.new)
 
     @property
     def change_layout(self) -> FileLayout:

@@ -80,10 +80,10 @@ class ParquetCheckpoint:
         if not isinstance(source, bytes | pa.Buffer) and source.size() <= SMALL:
             source = source.read_buffer()
         if isinstance(source, bytes | pa.Buffer):
-            self._sealed = parquet_digest.verify(memoryview(source), self.name)
+            self._has_digest = parquet_digest.verify(memoryview(source), self.name)
             source = pa.BufferReader(source)
         else:
-            self._sealed = self._verify_footer(source)
+            self._has_digest = self._verify_footer(source)
         return pq.ParquetFile(
             source,
             pre_buffer=True,
@@ -122,7 +122,7 @@ class ParquetCheckpoint:
         """pyarrow trusts the counts in page headers, and that all text is UTF-8."""
         if table.num_rows != sum(self._file.metadata.row_group(i).num_rows for i in groups):
             raise LogCorruptedError("has fewer rows than its footer says", file=self.name)
-        if not self._sealed:
+        if not self._has_digest:
             table.validate(full=True)
 
     def _may_have(self, group: int, kind: str, key: str) -> bool:

@@ -47,7 +47,7 @@ def encode(
         for rows in groups:
             writer.write_table(rows, row_group_size=ROWS_PER_GROUP)
         writer.add_key_value_metadata({parquet_digest.KEY: parquet_digest.PLACEHOLDER})
-    return parquet_digest.seal(memoryview(sink.getvalue()), file)
+    return parquet_digest.with_digest(memoryview(sink.getvalue()), file)
 
 
 def _groups(

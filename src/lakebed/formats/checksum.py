@@ -16,7 +16,7 @@ from lakebed.spec.columns.fields import integer, required, required_integer, typ
 
 @dataclass(frozen=True)
 class VersionChecksum:
-    """`sealed`: Lakebed wrote it and its bytes are as they were, so its contents can be used."""
+    """With `has_digest` Lakebed wrote it and its bytes are as they were: it can be used."""
 
     table_size_bytes: int
     num_files: int
@@ -30,7 +30,7 @@ class VersionChecksum:
     num_deleted_records: int | None = None
     num_deletion_vectors: int | None = None
     deleted_record_counts: Mapping[str, Any] | None = None
-    sealed: bool = False
+    has_digest: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self, file: str) -> bytes:
@@ -53,11 +53,13 @@ class VersionChecksum:
             "deletedRecordCountsHistogramOpt": self.deleted_record_counts,
             **self.extra,
         }
-        return digest.seal(orjson.dumps({k: v for k, v in raw.items() if v is not None}), file)
+        return digest.with_digest(
+            orjson.dumps({k: v for k, v in raw.items() if v is not None}), file
+        )
 
 
 def decode(data: bytes, file: str) -> VersionChecksum:
-    sealed = digest.verify(data, file)
+    has_digest = digest.verify(data, file)
     try:
         raw = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -65,12 +67,12 @@ def decode(data: bytes, file: str) -> VersionChecksum:
     if not isinstance(raw, dict):
         raise LogCorruptedError("not a JSON object", file=file)
     try:
-        return _parse(raw, sealed)
+        return _parse(raw, has_digest)
     except LogCorruptedError as error:
         raise LogCorruptedError(error.message, file=file) from error
 
 
-def _parse(raw: dict[str, Any], sealed: bool) -> VersionChecksum:
+def _parse(raw: dict[str, Any], has_digest: bool) -> VersionChecksum:
     transactions = typed(raw, "crc", "setTransactions", list)
     domains = typed(raw, "crc", "domainMetadata", list)
     histogram = typed(raw, "crc", "fileSizeHistogram", dict)
@@ -87,7 +89,7 @@ def _parse(raw: dict[str, Any], sealed: bool) -> VersionChecksum:
         num_deleted_records=integer(raw, "crc", "numDeletedRecordsOpt"),
         num_deletion_vectors=integer(raw, "crc", "numDeletionVectorsOpt"),
         deleted_record_counts=typed(raw, "crc", "deletedRecordCountsHistogramOpt", dict),
-        sealed=sealed,
+        has_digest=has_digest,
         extra={name: value for name, value in raw.items() if name not in _KNOWN},
     )
 

@@ -23,7 +23,7 @@ from lakebed.spec.actions import (
 
 
 def encode(actions: Iterable[Action], file: str) -> bytes:
-    """The bytes of the log file of that name, sealed with a digest in its first action."""
+    """The bytes of the log file of that name, with a digest in its first action."""
     everything = list(actions)
     lines: list[bytes] = []
     for number, action in enumerate(everything, 1):
@@ -34,12 +34,12 @@ def encode(actions: Iterable[Action], file: str) -> bytes:
             _body(line)[digest.END_FIELD] = True
         lines.append(orjson.dumps(line))
     lines.append(b"")
-    return digest.seal(b"\n".join(lines), file)
+    return digest.with_digest(b"\n".join(lines), file)
 
 
 def decode(data: bytes, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and raw object of each action, in order. Unknown actions are passed over."""
-    sealed = digest.verify(data, file)
+    has_digest = digest.verify(data, file)
     lines = data.split(b"\n")
     found = False
     for number, line in enumerate(lines, 1):
@@ -47,7 +47,7 @@ def decode(data: bytes, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         found = True
         actions = _object(line, number, file)
-        if sealed and number in (1, len(lines) - 1):
+        if has_digest and number in (1, len(lines) - 1):
             _without_digest(actions)
         for name, raw in actions.items():
             # Unknown actions too: some other JSON file in the place of a commit has no actions.
@@ -81,12 +81,12 @@ def parse(name: str, raw: dict[str, Any], file: str) -> Action:
 
 def decode_commit_info(data: bytes, file: str) -> CommitInfo | None:
     """Only the commitInfo, which is nearly always in the first line."""
-    sealed = digest.verify(data, file)
+    has_digest = digest.verify(data, file)
     for number, line in enumerate(data.split(b"\n"), 1):
         if b'"commitInfo"' not in line:
             continue
         actions = _object(line, number, file)
-        if sealed:
+        if has_digest:
             _without_digest(actions)
         raw = actions.get("commitInfo")
         if isinstance(raw, dict):

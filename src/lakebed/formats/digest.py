@@ -24,7 +24,7 @@ _UNIQUE = re.compile(r"^(\d{20}\.checkpoint\.)[0-9a-fA-F-]{36}\.")
 _END_MARK = f'"{END_FIELD}":'.encode()
 
 
-def seal(data: bytes, file: str) -> bytes:
+def with_digest(data: bytes, file: str) -> bytes:
     """Fill in the placeholder in the first line of a JSON log file."""
     at = _place(data)
     if at < 0:
@@ -32,7 +32,7 @@ def seal(data: bytes, file: str) -> bytes:
     return data[:at] + f"{zlib.crc32(data, name_digest(file)):08x}".encode() + data[at + 8 :]
 
 
-def is_sealed(data: bytes) -> bool:
+def has_digest(data: bytes) -> bool:
     """Whether Lakebed wrote the file, as far as its first or its last line tell."""
     first, last = _first_line_end(data), _last_line_start(data)
     return any(
@@ -42,7 +42,7 @@ def is_sealed(data: bytes) -> bool:
 
 def verify(data: bytes, file: str) -> bool:
     """True if the file carries a digest and it fits; an error if it does not fit."""
-    if not is_sealed(data):
+    if not has_digest(data):
         return False
     at = _place(data)
     if at < 0:

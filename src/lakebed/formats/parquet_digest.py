@@ -23,15 +23,15 @@ _TAIL = 8
 _MAGIC = b"PAR1"
 
 
-def seal(data: memoryview | bytes, file: str) -> bytes:
+def with_digest(data: memoryview | bytes, file: str) -> bytes:
     """Fill in the placeholder that the writer put under `KEY`."""
     start = len(data) - _TAIL - _footer_length(bytes(data[-_TAIL:]))
     at = start + bytes(data[start:]).index(_MARK) + len(_MARK)
-    sealed, name = bytearray(data), name_digest(file)
-    sealed[at : at + 8] = f"{zlib.crc32(memoryview(sealed)[:start], name):08x}".encode()
-    footer = zlib.crc32(memoryview(sealed)[start:-_TAIL], name)
-    sealed[at + 9 : at + 17] = f"{footer:08x}".encode()
-    return bytes(sealed)
+    filled, name = bytearray(data), name_digest(file)
+    filled[at : at + 8] = f"{zlib.crc32(memoryview(filled)[:start], name):08x}".encode()
+    footer = zlib.crc32(memoryview(filled)[start:-_TAIL], name)
+    filled[at + 9 : at + 17] = f"{footer:08x}".encode()
+    return bytes(filled)
 
 
 def verify_footer(footer: bytes, file: str) -> bytes | None:

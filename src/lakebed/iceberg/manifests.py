@@ -20,7 +20,7 @@ from lakebed.storage.store import Store
 Record = dict[str, Any]
 EXISTING, ADDED, DELETED = 0, 1, 2
 
-# A removal writes the whole manifest of its file anew, so they are not large.
+# A removal rewrites the whole manifest of its file, so they are not large.
 FILES_PER_MANIFEST = 1_000
 
 

@@ -15,7 +15,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 
 
-def referenced_places(snapshot: Snapshot) -> set[str]:
+def referenced_locations(snapshot: Snapshot) -> set[str]:
     """The places that the newest metadata needs: manifests, and data files of its snapshot.
 
     Data files matter only where it is behind Delta: otherwise they are those of the newest version.

@@ -1,4 +1,4 @@
-"""The manifests of a new Iceberg snapshot: those of the last one with changes, or all anew."""
+"""The manifests of a new Iceberg snapshot: the last one's with changes, or new ones for all."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, CommitInfo, Remove
 from lakebed.storage.store import Store
 
-# Whoever is further behind starts anew: reading so many commits takes longer.
+# A publisher that is further behind starts over: reading so many commits takes longer.
 _MOST_COMMITS = 1_000
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import checksum as checksum_format
 from lakebed.formats.checksum import VersionChecksum
-from lakebed.formats.digest import is_sealed
+from lakebed.formats.digest import has_digest
 from lakebed.log.checkpoint_reader import CheckpointReader
 from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
 from lakebed.log.listing.log_names import LogFile, checksum_path, commit_path
@@ -240,7 +240,7 @@ class Snapshot:
         plan = self.segment.plan()
         bodies = self.store.get_many([file.path for file in plan])
         compacted = (
-            file.end_version is not None and not is_sealed(data)
+            file.end_version is not None and not has_digest(data)
             for file, data in zip(plan, bodies, strict=True)
         )
         if any(compacted):
@@ -254,7 +254,7 @@ class Snapshot:
 
     def _head_from_checksum(self) -> TableHead | None:
         found = self.read_checksum()
-        if found is None or not found.sealed:
+        if found is None or not found.has_digest:
             return None
         self._known_totals = self._known_totals or Totals.of_checksum(found)
         if found.transactions is None or found.domains is None:
@@ -283,7 +283,7 @@ class Snapshot:
         file = LogFile(checksum_path(self.version), "checksum", self.version)
         self.segment = replace(self.segment, checksum=file)
         found = self.read_checksum()
-        if found is not None and found.sealed:
+        if found is not None and found.has_digest:
             self._known_totals = Totals.of_checksum(found)
 
     def _verify(self, num_files: int) -> None:

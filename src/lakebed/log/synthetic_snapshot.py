@@ -19,7 +19,7 @@ from lakebed.spec.schema import StructField, StructType, parse_schema, schema_to
 from lakebed.storage.store import Store
 
 
-def made_snapshot(
+def synthetic_snapshot(
     store: Store,
     protocol: Protocol,
     metadata: Metadata,

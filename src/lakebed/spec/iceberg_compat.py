@@ -188,7 +188,7 @@ def _check_vectors(
         raise TablePropertyError(
             f"{compat.key} and {VECTORS} are both true",
             hint=f"readers of Iceberg do not know deletion vectors; {compat.reorg} turns them off "
-            "and writes the files that have them anew",
+            "and rewrites the files that have them",
         )
     if compat.version == 1 and not was_on and is_supported(protocol, "deletionVectors"):
         raise TablePropertyError(
@@ -243,7 +243,7 @@ def _check_widening(compat: IcebergCompat, protocol: Protocol, schema: StructTyp
                     f"column {render_path((*path, *change.field_path))} went from "
                     f"{change.from_type} to {change.to_type}, which Iceberg does not know and "
                     f"{compat.feature} does not allow",
-                    hint="drop the feature typeWidening, which writes such files anew, or turn "
+                    hint="drop the feature typeWidening, which rewrites such files, or turn "
                     f"{compat.key} off",
                 )
 

@@ -52,7 +52,7 @@ from lakebed.transaction.outcome import Committed, Conflict, Outcome, Unknown
 from lakebed.transaction.post_commit_hooks import POST_COMMIT_HOOKS
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.retries import Retries
-from lakebed.transaction.row_marks import Sealed, Vectors, carry_over, seal
+from lakebed.transaction.row_marks import StoredMark, Vectors, carry_over, store_marks
 from lakebed.transaction.validation import Target, check_table, target_of
 from lakebed.transaction.winner import Winner
 
@@ -83,7 +83,7 @@ class _Loop:
         self._retries = retries
         self._target: Target | None = None
         self._vectors = Vectors(store)
-        self._sealed: list[Sealed] | None = None
+        self._stored_marks: list[StoredMark] | None = None
 
     def run(self) -> Outcome:
         started, attempt = time.monotonic(), 0
@@ -108,11 +108,13 @@ class _Loop:
         if self._target is None:
             self._target = target_of(self._proposal, self._base)
             check_table(self._proposal, self._base, self._target)
-        if self._sealed is None:
+        if self._stored_marks is None:
             marks, properties = self._proposal.marks, self._target.properties
-            self._sealed = seal(self._store, marks, self._vectors, properties)
+            self._stored_marks = store_marks(self._store, marks, self._vectors, properties)
         now = time.time_ns() // 1_000_000
-        return make_draft(self._store, self._proposal, self._base, self._target, now, self._sealed)
+        return make_draft(
+            self._store, self._proposal, self._base, self._target, now, self._stored_marks
+        )
 
     def _write(self, draft: Draft) -> Winner | None:
         """None if ours is there, else the commit that is there instead."""
@@ -162,7 +164,7 @@ class _Loop:
         actions = row_tracking.adopt(self._proposal.actions, winner.adds)
         marks = carry_over(self._proposal.marks, winner)
         if marks != self._proposal.marks:
-            self._sealed = self._target = None
+            self._stored_marks = self._target = None
             self._vectors.keep_only(marks)
         self._proposal = replace(self._proposal, actions=tuple(actions), marks=marks)
         if winner.metadata is not None or winner.protocol is not None:

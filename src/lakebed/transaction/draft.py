@@ -35,7 +35,7 @@ from lakebed.storage.store import Store
 from lakebed.transaction import row_tracking
 from lakebed.transaction.conflicts.metadata_changes import moves_identity_marks_only
 from lakebed.transaction.proposal import Proposal
-from lakebed.transaction.row_marks import Sealed
+from lakebed.transaction.row_marks import StoredMark
 from lakebed.transaction.validation import Target
 
 # The small actions first, where readers that look for them find them soon.
@@ -72,11 +72,11 @@ def make_draft(
     base: Snapshot | None,
     target: Target,
     now: int,
-    sealed: Sequence[Sealed] = (),
+    stored_marks: Sequence[StoredMark] = (),
 ) -> Draft:
-    """`sealed` are the proposal's marks with their vectors, which are in the store already."""
+    """`stored_marks` are the proposal's marks, with the vectors that are in the store already."""
     version = 0 if base is None else base.version + 1
-    marked = [action for each in sealed for action in each.actions(now)]
+    marked = [action for each in stored_marks for action in each.actions(now)]
     actions = _with_row_ids([*proposal.actions, *marked], base, target, version)
     stamp = None
     if target.properties.enable_in_commit_timestamps:

@@ -2,8 +2,8 @@
 
 A mark names a live file and the rows that go. Until the commit it is no action: what the log will
 say depends on the file's vector at that moment, and other commits may have marked other rows of the
-same file by then. So the vectors are made anew for every draft that needs it, from the file as it
-is in the version below.
+same file by then. So the vectors are written again for every draft that needs it, from the file as
+it is in the version below.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Vectors:
 
 
 @dataclass(frozen=True)
-class Sealed:
-    """A mark with the vector of its file to be; without one, no row is left."""
+class StoredMark:
+    """A mark whose vector is in the store; without a vector, no row of the file is left."""
 
     mark: Mark
     vector: DeletionVector | None
@@ -109,9 +109,9 @@ def check_marks(marks: Mapping[str, Mark], actions: Sequence[Action]) -> None:
         )
 
 
-def seal(
+def store_marks(
     store: Store, marks: Sequence[Mark], vectors: Vectors, properties: TableProperties
-) -> list[Sealed]:
+) -> list[StoredMark]:
     """Write the vectors. Those of an attempt that fails are left for VACUUM."""
     changing = [mark for mark in marks if mark.rows.cardinality]
     there = [mark for mark in changing if _stored(mark) is not None]
@@ -119,11 +119,11 @@ def seal(
     whole = [_all_deleted(mark, vectors.rows(mark.add)) for mark in others]
     partly = [rows for rows in whole if rows is not None]
     written = iter(_write(store, partly, prefix_length(properties)))
-    made = [
-        Sealed(mark, None if rows is None else next(written))
+    stored = [
+        StoredMark(mark, None if rows is None else next(written))
         for mark, rows in zip(others, whole, strict=True)
     ]
-    return [*map(_already_sealed, there), *made]
+    return [*map(_already_stored, there), *stored]
 
 
 def prefix_length(properties: TableProperties) -> int:
@@ -139,11 +139,11 @@ def _stored(mark: Mark) -> DeletionVector | None:
     return rows.vector
 
 
-def _already_sealed(mark: Mark) -> Sealed:
+def _already_stored(mark: Mark) -> StoredMark:
     vector = _stored(mark)
     assert vector is not None
     records = _checked_records(mark, vector.cardinality)
-    return Sealed(mark, None if vector.cardinality == records else vector)
+    return StoredMark(mark, None if vector.cardinality == records else vector)
 
 
 def carry_over(marks: Sequence[Mark], winner: Winner) -> tuple[Mark, ...]:

@@ -1,6 +1,6 @@
 """Row ids and row commit versions of added files (PROTOCOL: Writer Requirements for Row Tracking).
 
-Ids are given out anew at every attempt, from the high-water mark of the version below: that two
+Ids are assigned again at every attempt, from the high-water mark of the version below: that two
 transactions both need ids is no conflict, the second one takes the next ones.
 """
 

@@ -214,7 +214,7 @@ def _check_vector(add: Add, target: Target) -> None:
     if target.compat is not None:
         raise InvalidCommitError(
             f"{add.path} has a deletion vector, which {target.compat.feature} does not allow",
-            hint=f"run {target.compat.reorg}, which writes such files anew",
+            hint=f"run {target.compat.reorg}, which rewrites such files",
         )
     _need_feature(target, "deletionVectors", f"{add.path} has a deletion vector, which")
     if physical_records(add) is None:

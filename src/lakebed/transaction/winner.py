@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from lakebed.formats import commit_file as commit
-from lakebed.formats.digest import is_sealed
+from lakebed.formats.digest import has_digest
 from lakebed.log.listing.log_names import commit_path
 from lakebed.spec.actions import (
     Action,
@@ -29,12 +29,12 @@ T = TypeVar("T")
 class Winner:
     version: int
     actions: tuple[Action, ...]
-    sealed: bool = False
+    has_digest: bool = False
 
     @classmethod
     def parse(cls, version: int, data: bytes) -> Winner:
         actions = commit.decode_actions(data, commit_path(version))
-        return cls(version, tuple(actions), is_sealed(data))
+        return cls(version, tuple(actions), has_digest(data))
 
     @cached_property
     def info(self) -> CommitInfo | None:
@@ -90,7 +90,7 @@ class Winner:
     def only_adds_new_files(self) -> bool:
         """Certain for Lakebed's own blind appends, whose digest says who wrote them."""
         fresh = all(add.data_change for add in self.adds)
-        return self.sealed and self.is_blind_append and fresh and not self.removes
+        return self.has_digest and self.is_blind_append and fresh and not self.removes
 
 
 def _last(actions: Iterable[Action], kind: type[T]) -> T | None:

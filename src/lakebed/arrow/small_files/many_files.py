@@ -40,7 +40,7 @@ from lakebed.arrow.small_files.small_files import (
 from lakebed.errors import DataFileError, ObjectNotFoundError, SchemaError
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.log.synthetic_snapshot import synthetic_snapshot
 from lakebed.log.vectors import deleted_rows
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import (
@@ -81,7 +81,7 @@ class ManyFiles:
     @cached_property
     def plan(self) -> ScanPlan:
         snapshot = self.snapshot
-        made = made_snapshot(
+        made = synthetic_snapshot(
             snapshot.store, snapshot.protocol, snapshot.metadata, [], columns=self.ids
         )
         return plan_scan(made, position=_POSITION if self.ids else None)

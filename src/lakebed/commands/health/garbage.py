@@ -6,10 +6,10 @@ import pyarrow.compute as pc
 
 from lakebed.commands.health.finding import Finding, Severity, counted, graded, percent, size_text
 from lakebed.commands.vacuum import VacuumOptions, vacuum_table
-from lakebed.log.listing.file_locations import Places
+from lakebed.log.listing.file_locations import FileLocations
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.log.versions.file_lifetimes import read_lives
+from lakebed.log.versions.file_lifetimes import read_file_lifetimes
 
 _VACUUM = "table.vacuum()"
 # Less is not worth a VACUUM.
@@ -40,8 +40,8 @@ def unused_objects(log: TableLog, snapshot: Snapshot) -> Finding:
     Orphans are of writers that died before they committed, and of older versions whose log is gone.
     """
     plan = vacuum_table(log, VacuumOptions(dry_run=True, record=False, enforce_retention=False))
-    lives = read_lives(log.store, Places(log.store)).lives
-    known = {place for life in lives for place in life.places}
+    lives = read_file_lifetimes(log.store, FileLocations(log.store)).lifetimes
+    known = {place for life in lives for place in life.locations}
     orphans = [each for each in plan.objects if each.path not in known]
     size, orphaned = plan.size_in_bytes, sum(each.size for each in orphans)
     live = snapshot.totals.size_in_bytes

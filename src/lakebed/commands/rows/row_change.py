@@ -23,7 +23,7 @@ from lakebed.errors import JobFailedError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.identity_marks import drawn_columns, moved_marks
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot, mapped_field
+from lakebed.log.synthetic_snapshot import mapped_field, synthetic_snapshot
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.plane.position_bitmaps import Positions
@@ -253,7 +253,7 @@ class RowChange:
         if not drawn:
             return found.changes
         table = found.table or Target(self._snapshot.metadata, self._snapshot.protocol)
-        files = made_snapshot(self._snapshot.store, table.protocol, table.metadata, drawn)
+        files = synthetic_snapshot(self._snapshot.store, table.protocol, table.metadata, drawn)
         rows = self._target.plane.scan_made(files)
         f = functions_of(rows)
         columns = [f.col(quote(name)) for name in layout.schema.names]

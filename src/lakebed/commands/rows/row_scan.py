@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot, mapped_field
+from lakebed.log.synthetic_snapshot import mapped_field, synthetic_snapshot
 from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane.plane import Plane
@@ -129,7 +129,7 @@ class RowScan:
 
     def _scanned(self, adds: Sequence[Add]) -> DataFrame:
         numbers = {add.path: number for number, add in enumerate(self.adds)}
-        snapshot = made_snapshot(
+        snapshot = synthetic_snapshot(
             self.snapshot.store,
             self.snapshot.protocol,
             self.snapshot.metadata,

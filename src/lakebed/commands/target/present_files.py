@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakebed.log.listing.file_locations import Places, is_outside
+from lakebed.log.listing.file_locations import FileLocations, is_outside
 from lakebed.log.versions.readable import existing, list_paths
 from lakebed.spec.actions import Add
 from lakebed.storage.store import Store
@@ -15,7 +15,7 @@ _MANY = 1_000
 
 def missing(store: Store, adds: Sequence[Add]) -> list[str]:
     """The data files and the files of their vectors that are gone. `store` is that of the table."""
-    places = Places(store)
+    places = FileLocations(store)
     wanted = [place for add in adds for place in places.of(add.path, _vector(add))]
     if len(wanted) > _MANY and not store.cheap_probes:
         outside = [place for place in wanted if is_outside(place)]

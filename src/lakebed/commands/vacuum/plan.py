@@ -19,9 +19,9 @@ from lakebed.commands.target.log_only import HANDLED_FEATURES
 from lakebed.commands.vacuum.vacuum_options import Retention, VacuumOptions, retention_of
 from lakebed.commands.vacuum.vacuum_selection import Selection, select
 from lakebed.errors import ObjectNotFoundError, VersionNotFoundError
-from lakebed.iceberg import referenced_places
+from lakebed.iceberg import referenced_locations
 from lakebed.log.listing.commit_times import CommitTimes
-from lakebed.log.listing.file_locations import Places, is_outside
+from lakebed.log.listing.file_locations import FileLocations, is_outside
 from lakebed.log.listing.hint import cleaned_up_to
 from lakebed.log.listing.listing import read_hint
 from lakebed.log.listing.log_names import LogFile
@@ -30,7 +30,7 @@ from lakebed.log.maintenance.cleanup import cleaned_before
 from lakebed.log.maintenance.cleanup import cut_off as clean_up_moment
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.log.versions.file_lifetimes import FileLives, read_lives
+from lakebed.log.versions.file_lifetimes import FileLifetimes, read_file_lifetimes
 from lakebed.log.versions.readable import unreadable_versions
 from lakebed.spec.features import check_writable
 from lakebed.spec.pins import pins_of
@@ -68,7 +68,7 @@ class Plan:
     cut_off_ms: int
     floor: int | None
     pins: dict[str, int]
-    history: FileLives
+    history: FileLifetimes
     protected: Protected
     selection: Selection
     log_floor: int | None
@@ -120,10 +120,10 @@ class Plan:
             return None
         gone = set(deleted)
         settled = self.floor
-        for life in self.history.lives:
+        for life in self.history.lifetimes:
             if life.removed_by is None or life.removed_by > settled:
                 continue
-            if any(self._is_left(place, gone) for place in life.places):
+            if any(self._is_left(place, gone) for place in life.locations):
                 settled = life.removed_by - 1
         return settled
 
@@ -142,8 +142,8 @@ def make_plan(log: TableLog, options: VacuumOptions, now_ms: int) -> Plan:
     cut_off = now_ms - retention.ms
     pins = pins_of(snapshot.metadata.configuration)
     selecting = select(snapshot, options, cut_off)
-    places = Places(snapshot.store)
-    history = read_lives(snapshot.store, places)
+    places = FileLocations(snapshot.store)
+    history = read_file_lifetimes(snapshot.store, places)
     floor = _version_at(snapshot, history.files, cut_off)
     _check_pins(pins, history)
     protected = _protected(snapshot, history, places, floor, cut_off, set(pins.values()))
@@ -196,7 +196,7 @@ def _version_at(snapshot: Snapshot, files: Iterable[LogFile], moment: int) -> in
     return CommitTimes(snapshot.store, commits, snapshot.properties).newest_until(moment)
 
 
-def _check_pins(pins: dict[str, int], history: FileLives) -> None:
+def _check_pins(pins: dict[str, int], history: FileLifetimes) -> None:
     known = set(history.versions)
     for name, version in pins.items():
         if version not in known:
@@ -209,31 +209,31 @@ def _check_pins(pins: dict[str, int], history: FileLives) -> None:
 
 def _protected(
     snapshot: Snapshot,
-    history: FileLives,
-    places: Places,
+    history: FileLifetimes,
+    places: FileLocations,
     floor: int | None,
     cut_off: int,
     pins: set[int],
 ) -> Protected:
     retained, others = set[str](), set[str]()
-    for life in history.lives:
+    for life in history.lifetimes:
         if floor is None or life.last >= floor:
-            retained.update(life.places)
+            retained.update(life.locations)
         elif any(life.first <= version <= life.last for version in pins):
-            others.update(life.places)
+            others.update(life.locations)
     for change in history.changes:
         if floor is None or change.version > floor:
-            retained.add(change.place)
+            retained.add(change.location)
     # The newest version once more, by the snapshot that readers use.
     for row in snapshot.files(["path", "deletionVector"]).to_pylist():
         retained.update(places.of(row["path"], row["deletionVector"]))
     others.update(_tombstones(snapshot, places, cut_off))
-    others.update(referenced_places(snapshot))
+    others.update(referenced_locations(snapshot))
     names = (place.rpartition("/")[2] for place in retained | others if is_outside(place))
     return Protected(frozenset(retained), frozenset(others), frozenset(names))
 
 
-def _tombstones(snapshot: Snapshot, places: Places, cut_off: int) -> Iterable[str]:
+def _tombstones(snapshot: Snapshot, places: FileLocations, cut_off: int) -> Iterable[str]:
     """Those that have not expired; without a time they count as made in 1970."""
     found = snapshot.tombstones(["path", "deletionVector", "deletionTimestamp"])
     if found.num_rows:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lakebed.commands.vacuum.plan import Plan
 from lakebed.formats import commit_file as commit
-from lakebed.log.listing.file_locations import Places, checked_reference
+from lakebed.log.listing.file_locations import FileLocations, checked_reference
 from lakebed.log.listing.listing import newer_commits
 from lakebed.log.versions.readable import THREADS
 from lakebed.storage.store import Store
@@ -26,7 +26,7 @@ class Watch:
 
     def __init__(self, plan: Plan, replan: Callable[[], Plan]) -> None:
         self._store = plan.snapshot.store
-        self._places = Places(self._store)
+        self._places = FileLocations(self._store)
         self._seen = plan.snapshot.version
         self._spared: set[str] = set()
         self._replan = replan

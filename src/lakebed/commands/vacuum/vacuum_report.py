@@ -8,7 +8,7 @@ from html import escape
 
 import pyarrow as pa
 
-from lakebed.log.listing.commit_times import show
+from lakebed.log.listing.commit_times import utc_text
 from lakebed.spec.version_ranges import spans_of
 from lakebed.storage.store import ObjectMeta
 
@@ -86,7 +86,10 @@ class VacuumResult:
         verb = "would delete" if self.dry_run else "deleted"
         facts = [
             ("mode", self.mode),
-            ("retention", f"{self.retention_ms / _HOUR:g} hours, from {show(self.cut_off_ms)} on"),
+            (
+                "retention",
+                f"{self.retention_ms / _HOUR:g} hours, from {utc_text(self.cut_off_ms)} on",
+            ),
             (verb, f"{_counted(self.num_files, 'file')} ({_size(self.size_in_bytes)})"),
         ]
         if self.pins:

@@ -12,7 +12,7 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.log.listing.file_locations import is_outside
 from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.versions.file_lifetimes import FileLives
+from lakebed.log.versions.file_lifetimes import FileLifetimes
 from lakebed.storage.store import ObjectMeta, Store
 
 
@@ -28,7 +28,7 @@ class Selection:
     num_folders: int
 
 
-Selecting = Callable[[FileLives, "int | None", Container[str]], Selection]
+Selecting = Callable[[FileLifetimes, "int | None", Container[str]], Selection]
 
 
 def select(snapshot: Snapshot, options: VacuumOptions, cut_off: int) -> Selecting:
@@ -84,7 +84,7 @@ def _from_log(
     store: Store,
     cut_off: int,
     last: int | None,
-    history: FileLives,
+    history: FileLifetimes,
     floor: int | None,
     protected: Container[str],
 ) -> Selection:
@@ -93,16 +93,16 @@ def _from_log(
         return Selection({}, lambda _: False, 1)
     _check_complete(history, last)
     after = -1 if last is None else last
-    removed = [life for life in history.lives if life.removed_by is not None]
+    removed = [life for life in history.lifetimes if life.removed_by is not None]
     old = _inside(
         protected,
-        *(life.places for life in removed if (life.removed_by or 0) <= after),
-        [change.place for change in history.changes if change.version <= after],
+        *(life.locations for life in removed if (life.removed_by or 0) <= after),
+        [change.location for change in history.changes if change.version <= after],
     )
     new = _inside(
         protected,
-        *(life.places for life in removed if after < (life.removed_by or 0) <= floor),
-        [change.place for change in history.changes if after < change.version <= floor],
+        *(life.locations for life in removed if after < (life.removed_by or 0) <= floor),
+        [change.location for change in history.changes if after < change.version <= floor],
     )
     there = confirmed(store, new)
 
@@ -112,7 +112,7 @@ def _from_log(
     return Selection(_doomed(there.values(), cut_off, protected), is_gone, 1)
 
 
-def _check_complete(history: FileLives, last: int | None) -> None:
+def _check_complete(history: FileLifetimes, last: int | None) -> None:
     commits = [file.version for file in history.files if file.kind == "commit"]
     earliest = min(commits, default=0)
     if earliest > 0 and (last is None or last < earliest):

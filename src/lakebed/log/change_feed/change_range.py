@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakebed.errors import InvalidArgumentError, VersionNotFoundError
-from lakebed.log.listing.commit_times import CommitTimes, show
+from lakebed.log.listing.commit_times import CommitTimes, utc_text
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.snapshot import Snapshot
@@ -118,8 +118,8 @@ class _Times:
         if found is None:
             first = self.commits[0].version
             raise VersionNotFoundError(
-                f"the changes end at {show(moment)}, before the oldest commit that is there, "
-                f"version {first} of {show(self.times.time_of(first))}",
+                f"the changes end at {utc_text(moment)}, before the oldest commit that is there, "
+                f"version {first} of {utc_text(self.times.time_of(first))}",
                 hint="end at a later time",
             )
         if found == self._newest and moment > self.times.time_of(found) and not allow_beyond:
@@ -136,8 +136,8 @@ class _Times:
             "leave the end out to read up to it" if what == "end" else "start at that or before"
         )
         return VersionNotFoundError(
-            f"the changes {what} at {show(moment)}, after the newest version, {newest} of "
-            f"{show(self.times.time_of(newest))}",
+            f"the changes {what} at {utc_text(moment)}, after the newest version, {newest} of "
+            f"{utc_text(self.times.time_of(newest))}",
             hint=f"{advice}; or set spark.databricks.delta.changeDataFeed.timestampOutOfRange"
             ".enabled to true",
         )

@@ -29,7 +29,7 @@ from lakebed.log.change_feed.change_schema import MetadataAt, choose_metadata, s
 from lakebed.log.listing.commit_times import CommitTimes
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.synthetic_snapshot import made_snapshot
+from lakebed.log.synthetic_snapshot import synthetic_snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, AddCdc, CommitInfo, Metadata, Protocol, Remove
 from lakebed.spec.columns.column_mapping import MODE, mapping_mode
@@ -88,7 +88,7 @@ class _Feed:
             # No id leads to _change_type in a file, but writers put physical names there anyway.
             metadata = replace(metadata, configuration={**metadata.configuration, MODE: "name"})
         return [
-            made_snapshot(
+            synthetic_snapshot(
                 self.log.store,
                 self.protocol,
                 metadata,
@@ -105,7 +105,7 @@ class _Feed:
             self.log.store, self.commits, self._before, is_partitioned=is_partitioned
         )
         return [
-            made_snapshot(
+            synthetic_snapshot(
                 self.log.store, self.protocol, self.metadata, adds, partitions=FEED_COLUMNS
             )
             for adds in layers

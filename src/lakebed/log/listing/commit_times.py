@@ -42,14 +42,15 @@ class CommitTimes:
         first, last = self._searchable(moment)
         if last == self._commits[-1].version and moment > self.time_of(last):
             raise VersionNotFoundError(
-                f"{show(moment)} is after the newest version, {last} of {show(self.time_of(last))}",
+                f"{utc_text(moment)} is after the newest version, {last} of "
+                f"{utc_text(self.time_of(last))}",
                 hint="leave the time out to read the newest version",
             )
         found = self.newest_until(moment)
         if found is None:
             raise VersionNotFoundError(
-                f"{show(moment)} is before the oldest version that can be read, "
-                f"{first} of {show(self.time_of(first))}",
+                f"{utc_text(moment)} is before the oldest version that can be read, "
+                f"{first} of {utc_text(self.time_of(first))}",
                 hint="ask for a later time",
             )
         return found
@@ -109,7 +110,7 @@ def to_millis(moment: str | datetime | int) -> int:
     return int(moment.timestamp() * 1000 + 0.5) if moment.microsecond else _exact(moment)
 
 
-def show(moment: int) -> str:
+def utc_text(moment: int) -> str:
     if moment not in _CALENDAR:
         return f"{moment} ms after 1970"
     stamp = datetime.fromtimestamp(moment / 1000, timezone.utc)

@@ -18,8 +18,8 @@ from lakebed.storage.locations import SCHEMES, parse_location
 from lakebed.storage.store import Store
 
 
-class Places:
-    """Turns references into places. Pure: opens no other store."""
+class FileLocations:
+    """The locations of what a log refers to. Pure: opens no other store."""
 
     def __init__(self, store: Store) -> None:
         self._root = parse_location(store.url)
@@ -30,11 +30,11 @@ class Places:
 
         Both arguments are as the log has them.
         """
-        data = self.place(path)
+        data = self.locate(path)
         held = None if vector is None else self._vector(vector)
         return (data,) if held is None else (data, held)
 
-    def place(self, reference: str) -> str:
+    def locate(self, reference: str) -> str:
         if _is_plain(reference):
             return reference
         scheme = reference.partition(":")[0].lower()
@@ -49,7 +49,7 @@ class Places:
         key = f"{raw.get('storageType')}{raw.get('pathOrInlineDv')}"
         if key not in self._vectors:
             reference = log_path(DeletionVector.parse(dict(raw)))
-            self._vectors[key] = None if reference is None else self.place(reference)
+            self._vectors[key] = None if reference is None else self.locate(reference)
         return self._vectors[key]
 
 
@@ -64,21 +64,21 @@ def hadoop_root(root: str) -> str:
     return unquote(root).rstrip("/")
 
 
-def is_outside(place: str) -> bool:
-    """Whether a place is not below the table; paths in a store never have two slashes in a row."""
-    return "://" in place
+def is_outside(location: str) -> bool:
+    """Not below the table; paths in a store never have two slashes in a row."""
+    return "://" in location
 
 
-def exists(store: Store, place: str) -> bool:
+def exists(store: Store, location: str) -> bool:
     """Whether there is an object. `store` is that of the table."""
-    if not is_outside(place):
-        return store.exists(place)
-    if place.startswith(_UNKNOWN):
+    if not is_outside(location):
+        return store.exists(location)
+    if location.startswith(_UNKNOWN):
         raise StorageUrlError(
-            f"{place[len(_UNKNOWN) :]} is in a store that Lakebed does not know",
+            f"{location[len(_UNKNOWN) :]} is in a store that Lakebed does not know",
             hint="ask an engine that can reach that store",
         )
-    home, path = store.resolve(place)
+    home, path = store.resolve(location)
     return home.exists(path)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import commit_file as commit
-from lakebed.log.listing.file_locations import Places, checked_reference
+from lakebed.log.listing.file_locations import FileLocations, checked_reference
 from lakebed.log.listing.keys import file_key
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import LogFile
@@ -25,43 +25,43 @@ _AT_ONCE = 256
 _ATTEMPTS = 3
 
 
-class Life(NamedTuple):
+class FileLifetime(NamedTuple):
     """A file, with its vector, is in all versions from `first` to `last`.
 
     `removed_by` is the version whose commit removed it; None if no commit that is left did.
     """
 
-    places: tuple[str, ...]
+    locations: tuple[str, ...]
     first: int
     last: int
     removed_by: int | None
 
 
-class Change(NamedTuple):
+class ChangeFile(NamedTuple):
     """A change data file of the commit of a version."""
 
-    place: str
+    location: str
     version: int
 
 
 @dataclass
-class FileLives:
+class FileLifetimes:
     """`versions` are those that the log can rebuild, in order; `files` is the log as listed."""
 
     files: list[LogFile] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
-    lives: list[Life] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    lifetimes: list[FileLifetime] = field(default_factory=list)
+    changes: list[ChangeFile] = field(default_factory=list)
 
 
-def read_lives(store: Store, places: Places) -> FileLives:
+def read_file_lifetimes(store: Store, locations: FileLocations) -> FileLifetimes:
     """The history of a table's files. A log that is cleaned up meanwhile is read again."""
     for _ in range(_ATTEMPTS - 1):
         try:
-            return _Pass(store, places).run()
+            return _Pass(store, locations).run()
         except ObjectNotFoundError:
             continue
-    return _Pass(store, places).run()
+    return _Pass(store, locations).run()
 
 
 def rebuildable_versions(files: Sequence[LogFile]) -> set[int]:
@@ -76,13 +76,13 @@ def rebuildable_versions(files: Sequence[LogFile]) -> set[int]:
 
 
 class _Pass:
-    def __init__(self, store: Store, places: Places) -> None:
+    def __init__(self, store: Store, locations: FileLocations) -> None:
         self._store = store
-        self._places = places
+        self._locations = locations
         self._open: dict[str, tuple[tuple[str, ...], int]] = {}
-        self.found = FileLives(list_log(store))
+        self.found = FileLifetimes(list_log(store))
 
-    def run(self) -> FileLives:
+    def run(self) -> FileLifetimes:
         commits = {file.version: file for file in self.found.files if file.kind == "commit"}
         for start in _starts(self.found.files):
             if not self.found.versions or start > self.found.versions[-1]:
@@ -133,22 +133,23 @@ class _Pass:
                 elif name == "remove":
                     self._remove(file.version, path, vector)
                 else:
-                    self.found.changes.append(Change(self._places.place(path), file.version))
+                    location = self._locations.locate(path)
+                    self.found.changes.append(ChangeFile(location, file.version))
 
     def _add(self, version: int, path: str, vector: Mapping[str, Any] | None) -> None:
         key = file_key(path, vector)
         if key not in self._open:
-            self._open[key] = (self._places.of(path, vector), version)
+            self._open[key] = (self._locations.of(path, vector), version)
 
     def _remove(self, version: int, path: str, vector: Mapping[str, Any] | None) -> None:
-        places, first = self._open.pop(file_key(path, vector), ((), version))
-        if places:
-            self.found.lives.append(Life(places, first, version - 1, version))
+        locations, first = self._open.pop(file_key(path, vector), ((), version))
+        if locations:
+            self.found.lifetimes.append(FileLifetime(locations, first, version - 1, version))
 
     def _end_run(self) -> None:
         last = self.found.versions[-1] if self.found.versions else -1
-        for places, first in self._open.values():
-            self.found.lives.append(Life(places, first, last, None))
+        for locations, first in self._open.values():
+            self.found.lifetimes.append(FileLifetime(locations, first, last, None))
         self._open.clear()
 
 
