@@ -98,27 +98,27 @@ class _Texts:
     def __len__(self) -> int:
         return len(self._values)
 
-    def __getitem__(self, place: int) -> Any:
-        return self._values[place].as_py()
+    def __getitem__(self, index: int) -> Any:
+        return self._values[index].as_py()
 
 
 def _interleaved(coordinates: Sequence[Longs], bits: int) -> Longs:
     import numpy as np
 
     found = np.zeros(len(coordinates[0]), np.int64)
-    for place, column in enumerate(coordinates):
-        found |= _apart(bits, len(coordinates), place)[column]
+    for index, column in enumerate(coordinates):
+        found |= _apart(bits, len(coordinates), index)[column]
     return found
 
 
-def _apart(bits: int, num_columns: int, place: int) -> Longs:
+def _apart(bits: int, num_columns: int, index: int) -> Longs:
     """For each coordinate its bits where they are in a key."""
     import numpy as np
 
     values = np.arange(1 << bits, dtype=np.int64)
     found = np.zeros(len(values), np.int64)
     for bit in range(bits):
-        found |= (values >> bit & 1) << (bit * num_columns + num_columns - 1 - place)
+        found |= (values >> bit & 1) << (bit * num_columns + num_columns - 1 - index)
     return found
 
 

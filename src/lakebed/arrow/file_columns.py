@@ -35,12 +35,12 @@ def positions(file: pa.Schema, names: Iterable[str]) -> list[int | None]:
     if min(known.values(), default=0) >= 0:
         return list(known.values())
     folded = defaultdict(list)
-    for place, name in enumerate(file.names):
-        folded[name.lower()].append(place)
+    for index, name in enumerate(file.names):
+        folded[name.lower()].append(index)
     alike = {name: folded.get(name.lower(), []) for name in known}
     return [
-        place if place >= 0 else alike[name][0] if len(alike[name]) == 1 else None
-        for name, place in known.items()
+        index if index >= 0 else alike[name][0] if len(alike[name]) == 1 else None
+        for name, index in known.items()
     ]
 
 

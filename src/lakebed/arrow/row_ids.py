@@ -51,7 +51,7 @@ def filled_row_ids(
 ) -> pa.Table:
     """What a file says about a row comes before where the row is."""
     for column, value in zip(columns, values, strict=True):
-        place = rows.schema.get_field_index(column.name)
-        known = pc.coalesce(rows.column(place), value)
-        rows = rows.set_column(place, rows.schema.field(place), known)
+        index = rows.schema.get_field_index(column.name)
+        known = pc.coalesce(rows.column(index), value)
+        rows = rows.set_column(index, rows.schema.field(index), known)
     return rows

@@ -185,7 +185,7 @@ class _Reader:
         # Each access to the property converts all of the schema.
         schema = file.schema_arrow
         fields = stored_fields(self._plan, schema)
-        names = [schema.field(place).name for place, _ in fields]
+        names = [schema.field(index).name for index, _ in fields]
         columns: list[pa.ChunkedArray] = []
         if names:
             table = file.read_row_groups(groups, columns=names)
@@ -218,8 +218,8 @@ class _Reader:
 def stored_fields(plan: ScanPlan, file: pa.Schema) -> list[tuple[int, pa.Field]]:
     """Where the columns of a scan are in a file that has them, with the names of the log."""
     labelled = physical_names(file, plan.table.schema, plan.table.mode)
-    places = positions(labelled, plan.physical.names)
-    return [(place, labelled.field(place)) for place in places if place is not None]
+    indexes = positions(labelled, plan.physical.names)
+    return [(index, labelled.field(index)) for index in indexes if index is not None]
 
 
 def fit_columns(

@@ -27,10 +27,10 @@ class Session(Protocol):
 
 class Database(Protocol):
     def changing(self) -> Any:
-        """A transaction that nobody else's overlaps; a context manager of a `Session`."""
+        """A transaction that no one else's overlaps; a context manager of a `Session`."""
 
     def reading(self) -> Any:
-        """The same for reads alone, which wait for nobody."""
+        """The same for reads alone, which wait for no one."""
 
 
 def open_database(url: str) -> Database:
@@ -117,7 +117,7 @@ class _Postgres:
             with psycopg.connect(self._url, connect_timeout=_WAIT_SECONDS) as connection:
                 yield _PostgresSession(connection)
         except psycopg.Error as error:
-            raise _failed(_place(self._url), error) from error
+            raise _failed(_without_password(self._url), error) from error
 
 
 class _PostgresSession:
@@ -141,7 +141,7 @@ def _sqlite_path(url: str) -> Path:
     return Path(path)
 
 
-def _place(url: str) -> str:
+def _without_password(url: str) -> str:
     """Without the user and the password."""
     try:
         where = urlsplit(url)

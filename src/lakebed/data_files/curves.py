@@ -77,8 +77,8 @@ def quantiles(values: pa.ChunkedArray | pa.Array, most: int) -> list[Any]:
         return []
     ordered = known.take(pc.sort_indices(known))
     parts = min(most + 1, len(ordered))
-    places = [len(ordered) * part // parts for part in range(1, parts)]
-    return list(dict.fromkeys(ordered.take(pa.array(places, pa.int64())).to_pylist()))
+    indexes = [len(ordered) * part // parts for part in range(1, parts)]
+    return list(dict.fromkeys(ordered.take(pa.array(indexes, pa.int64())).to_pylist()))
 
 
 def _range(value: Any, bounds: tuple[Any, ...]) -> int:

@@ -92,13 +92,13 @@ def parts_of_text(sql: str) -> Parts:
     """
     tokens = tokenize(sql)
     found = Parts()
-    for place, token in enumerate(tokens[:-1]):
+    for index, token in enumerate(tokens[:-1]):
         if token.is_word(*_OF_QUERIES):
             found.others.append(_OF_QUERIES[token.text.upper()])
         elif token.is_symbol("$", "?", "{", "@"):
             found.others.append(f"the sign {token.text}")
-        elif tokens[place + 1].is_symbol("(") and _is_name(token):
-            name = _dotted(tokens, place)
+        elif tokens[index + 1].is_symbol("(") and _is_name(token):
+            name = _dotted(tokens, index)
             if name is not None:
                 found.functions.append(name)
         elif token.kind is Kind.WORD and token.text.lower() in _OF_SESSION:

@@ -121,16 +121,16 @@ class Files:
         )
 
     def _function_bounds(self, expression: Function) -> Bounds:
-        place, arguments = functions.MONOTONIC[expression.name], expression.arguments
+        index, arguments = functions.MONOTONIC[expression.name], expression.arguments
 
         def apply(bound: Datum) -> Datum:
             values = [to_scalar(each) if isinstance(each, Literal) else bound for each in arguments]
             return functions.call(expression.name, values, expression.data_type)
 
-        others = (*arguments[:place], *arguments[place + 1 :])
+        others = (*arguments[:index], *arguments[index + 1 :])
         if not all(isinstance(each, Literal) for each in others):
             return Bounds()
-        return _mapped(self.bounds(arguments[place]), apply)
+        return _mapped(self.bounds(arguments[index]), apply)
 
 
 def _mapped(bounds: Bounds, function: Callable[[Datum], Datum]) -> Bounds:

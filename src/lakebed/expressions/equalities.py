@@ -45,7 +45,7 @@ def _conjuncts(tokens: Sequence[Token]) -> list[tuple[Name, Name]]:
 
 
 def _equality(tokens: Sequence[Token]) -> list[tuple[Name, Name]]:
-    signs = [place for place, token in enumerate(tokens) if token.is_symbol("=", "==")]
+    signs = [index for index, token in enumerate(tokens) if token.is_symbol("=", "==")]
     if len(signs) != 1:
         return []
     one, other = _name(tokens[: signs[0]]), _name(tokens[signs[0] + 1 :])

@@ -4,7 +4,7 @@ PROTOCOL: Generated Columns. Every value of a generated column is that of its ex
 partition `day = 2026-01-31` of a table with `day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))` has
 no `ts` of another day. Such bounds stand in where a file has no statistics of `ts`.
 
-An expression on a TIMESTAMP was computed in the time zone of the writer, which nobody has recorded.
+An expression on a TIMESTAMP was computed in the time zone of the writer, which no one has recorded.
 Bounds are wide enough for all zones.
 """
 

@@ -11,6 +11,6 @@ def is_utc(zone: str | None) -> bool:
 
 
 def depends_on_zone(expression: Expression) -> bool:
-    """Whether a value in it is a moment, whose text and day differ between zones."""
+    """Whether a value in it is a timestamp, whose string and day differ between zones."""
     here = expression.data_type == TIMESTAMP
     return here or any(depends_on_zone(child) for child in expression.children)

@@ -103,7 +103,7 @@ def _open(data: bytes) -> tuple[dict[str, str], Iterator[tuple[int, bytes]]]:
 def _blocks(cursor: _Cursor, sync: bytes, codec: str) -> Iterator[tuple[int, bytes]]:
     if codec not in ("null", "deflate"):
         raise ValueError(f"its codec is {codec}")
-    while cursor.place < len(cursor.data):
+    while cursor.position < len(cursor.data):
         count, packed = cursor.long(), cursor.bytes()
         if cursor.take(_SYNC_LENGTH) != sync:
             raise ValueError("a block does not end where it should")
@@ -203,27 +203,27 @@ _WRITERS: dict[str, _Write] = {
 
 
 class _Cursor:
-    def __init__(self, data: bytes, place: int = 0) -> None:
+    def __init__(self, data: bytes, position: int = 0) -> None:
         self.data = data
-        self.place = place
+        self.position = position
 
     def long(self) -> int:
-        data, place = self.data, self.place
-        byte = data[place]
+        data, position = self.data, self.position
+        byte = data[position]
         number, shift = byte & 0x7F, 7
         while byte & 0x80:
-            place += 1
-            byte = data[place]
+            position += 1
+            byte = data[position]
             number |= (byte & 0x7F) << shift
             shift += 7
-        self.place = place + 1
+        self.position = position + 1
         return (number >> 1) ^ -(number & 1)
 
     def take(self, length: int) -> bytes:
-        end = self.place + length
+        end = self.position + length
         if length < 0 or end > len(self.data):
             raise ValueError("it ends too early")
-        taken, self.place = self.data[self.place : end], end
+        taken, self.position = self.data[self.position : end], end
         return taken
 
     def bytes(self) -> bytes:

@@ -26,7 +26,7 @@ _END_MARK = f'"{END_FIELD}":'.encode()
 
 def with_digest(data: bytes, file: str) -> bytes:
     """Fill in the placeholder in the first line of a JSON log file."""
-    at = _place(data)
+    at = _digest_position(data)
     if at < 0:
         return data
     return data[:at] + f"{zlib.crc32(data, name_digest(file)):08x}".encode() + data[at + 8 :]
@@ -44,7 +44,7 @@ def verify(data: bytes, file: str) -> bool:
     """True if the file carries a digest and it fits; an error if it does not fit."""
     if not has_digest(data):
         return False
-    at = _place(data)
+    at = _digest_position(data)
     if at < 0:
         raise mismatch(file)
     head = zlib.crc32(data[:at] + PLACEHOLDER.encode(), name_digest(file))
@@ -71,7 +71,7 @@ def mismatch(file: str) -> LogCorruptedError:
     )
 
 
-def _place(data: bytes) -> int:
+def _digest_position(data: bytes) -> int:
     at = data.find(_MARK, 0, _first_line_end(data))
     return at + len(_MARK) if at >= 0 else -1
 

@@ -157,8 +157,8 @@ def map_values(maps: pa.MapArray, key: str) -> pa.StringArray:
     if width:
         start = maps.offsets[0].as_py()
         keys = maps.keys.slice(start, width * len(maps))
-        for place in range(width):
-            at = _every(width, place, len(maps))
+        for index in range(width):
+            at = _every(width, index, len(maps))
             if pc.all(pc.equal(keys.take(at), key)).as_py():
                 return maps.items.slice(start, width * len(maps)).take(at)
     return pc.map_lookup(maps, query_key=pa.scalar(key), occurrence="first").cast(pa.string())

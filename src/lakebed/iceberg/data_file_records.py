@@ -142,8 +142,8 @@ def _record_counts(store: Store, files: pa.Table, columns: FileColumns) -> list[
 
 
 def _footer(store: Store, path: str) -> int:
-    home, place = store.resolve(path)
+    home, inside = store.resolve(path)
     try:
-        return int(pq.read_metadata(home.open_input(place)).num_rows)
+        return int(pq.read_metadata(home.open_input(inside)).num_rows)
     except pa.ArrowException as error:
         raise DataFileError(f"its footer cannot be read: {error}", file=path) from error

@@ -46,9 +46,9 @@ class IcebergTable:
     def partition_types(self) -> list[DataType]:
         return [self.schema.field(name).data_type for name in self.partition_columns]
 
-    def path(self, place: str) -> str:
+    def path(self, relative: str) -> str:
         """The location of an object of the table's own store."""
-        return f"{self.location}/{place}"
+        return f"{self.location}/{relative}"
 
 
 def describe(snapshot: Snapshot, now_ms: int) -> IcebergTable:
@@ -103,8 +103,8 @@ def _uuid(table_id: str) -> str:
 def _committed_at(info: CommitInfo | None, now_ms: int) -> int:
     if info is None:
         return now_ms
-    moment = info.in_commit_timestamp or info.values.get("timestamp")
-    return moment if isinstance(moment, int) and not isinstance(moment, bool) else now_ms
+    timestamp = info.in_commit_timestamp or info.values.get("timestamp")
+    return timestamp if isinstance(timestamp, int) and not isinstance(timestamp, bool) else now_ms
 
 
 def _retention(snapshot: Snapshot) -> int:

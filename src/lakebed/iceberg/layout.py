@@ -97,7 +97,7 @@ def hint_is(store: Store, number: int) -> bool:
     return _hint(store) == number
 
 
-def place_below(location: str, root: str) -> str:
+def path_below(location: str, root: str) -> str:
     """The path in the table's store of a file that Iceberg's metadata names."""
     prefix = f"{root.rstrip('/')}/"
     if not location.startswith(prefix):

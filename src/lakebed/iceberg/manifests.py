@@ -14,7 +14,7 @@ from typing import Any
 from lakebed.formats import avro
 from lakebed.iceberg.iceberg_table import IcebergTable
 from lakebed.iceberg.iceberg_values import avro_type, from_avro, partition_summary
-from lakebed.iceberg.layout import new_list_path, new_manifest_path, place_below
+from lakebed.iceberg.layout import new_list_path, new_manifest_path, path_below
 from lakebed.storage.store import Store
 
 Record = dict[str, Any]
@@ -60,11 +60,11 @@ def write_manifest(
         "content": "data",
     }
     data = avro.encode(_entry_schema(table), entries, metadata)
-    place = new_manifest_path()
-    store.put(place, data)
+    path = new_manifest_path()
+    store.put(path, data)
     live = [e["sequence_number"] for e in entries if e["status"] != DELETED]
     return {
-        "manifest_path": table.path(place),
+        "manifest_path": table.path(path),
         "manifest_length": len(data),
         "partition_spec_id": 0,
         "content": 0,
@@ -83,7 +83,7 @@ def read_manifest(data: bytes, manifest: Record) -> list[Record]:
 
 
 def manifest_bytes(store: Store, table: IcebergTable, manifests: Sequence[Record]) -> list[bytes]:
-    return store.get_many([place_below(m["manifest_path"], table.location) for m in manifests])
+    return store.get_many([path_below(m["manifest_path"], table.location) for m in manifests])
 
 
 def may_hold(data: bytes, manifest: Record, locations: Iterable[str]) -> bool:
@@ -111,21 +111,21 @@ def write_list(
     parent_id: int | None,
     sequence: int,
 ) -> str:
-    """Writes a manifest list under a new name; gives its place."""
+    """Writes a manifest list under a new name; gives its path."""
     metadata = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_id is None else str(parent_id),
         "sequence-number": str(sequence),
         "format-version": "2",
     }
-    place = new_list_path(snapshot_id)
-    store.put(place, avro.encode(_LIST_SCHEMA, manifests, metadata))
-    return place
+    path = new_list_path(snapshot_id)
+    store.put(path, avro.encode(_LIST_SCHEMA, manifests, metadata))
+    return path
 
 
 def read_list(store: Store, location: str, root: str) -> list[Record]:
     """The manifests of a snapshot; `root` is the location of the table."""
-    return avro.decode(store.get(place_below(location, root)), location)[1]
+    return avro.decode(store.get(path_below(location, root)), location)[1]
 
 
 # --- records ------------------------------------------------------------------------------------

@@ -8,15 +8,15 @@ from typing import Any
 from lakebed.errors import LakebedError
 from lakebed.iceberg.document import current_snapshot, delta_version
 from lakebed.iceberg.iceberg_table import IcebergTable
-from lakebed.iceberg.layout import FOLDER, OWN_PREFIX, Document, find_current, place_below
+from lakebed.iceberg.layout import FOLDER, OWN_PREFIX, Document, find_current, path_below
 from lakebed.iceberg.manifests import Record, is_live, read_list, read_manifest
 from lakebed.log.listing.file_locations import hadoop_root
 from lakebed.log.snapshot import Snapshot
 from lakebed.storage.store import Store
 
 
-def referenced_locations(snapshot: Snapshot) -> set[str]:
-    """The places that the newest metadata needs: manifests, and data files of its snapshot.
+def referenced_paths(snapshot: Snapshot) -> set[str]:
+    """The paths of what the newest metadata needs: manifests, and data files of its snapshot.
 
     Data files matter only where it is behind Delta: otherwise they are those of the newest version.
     """
@@ -34,16 +34,16 @@ def referenced_locations(snapshot: Snapshot) -> set[str]:
     if newest is not None and delta_version(document) != snapshot.version:
         live = [m for m in lists[newest["manifest-list"]] if is_live(m)]
         locations.update(_data_files(store, live, root))
-    return {place_below(each, root) for each in locations if each.startswith(f"{root}/")}
+    return {path_below(each, root) for each in locations if each.startswith(f"{root}/")}
 
 
 def _manifest_lists(store: Store, document: Document, root: str) -> dict[str, list[Record]]:
-    places = [snapshot["manifest-list"] for snapshot in document["snapshots"]]
-    return {place: read_list(store, place, root) for place in places}
+    paths = [snapshot["manifest-list"] for snapshot in document["snapshots"]]
+    return {path: read_list(store, path, root) for path in paths}
 
 
 def _data_files(store: Store, manifests: list[Record], root: str) -> set[str]:
-    bodies = store.get_many([place_below(m["manifest_path"], root) for m in manifests])
+    bodies = store.get_many([path_below(m["manifest_path"], root) for m in manifests])
     return {
         entry["data_file"]["file_path"]
         for body, manifest in zip(bodies, manifests, strict=True)
@@ -62,8 +62,8 @@ def clean_up(store: Store, table: IcebergTable, before: Document | None, after: 
     if before is None:
         return
     try:
-        for place in _unneeded(store, table, before, after):
-            store.delete(place)
+        for path in _unneeded(store, table, before, after):
+            store.delete(path)
     except LakebedError as error:
         _LOG.warning("%s: old Iceberg metadata could not be deleted: %s", table.location, error)
 
@@ -71,10 +71,10 @@ def clean_up(store: Store, table: IcebergTable, before: Document | None, after: 
 def _unneeded(store: Store, table: IcebergTable, before: Document, after: Document) -> list[str]:
     kept = {each["snapshot-id"] for each in after["snapshots"]}
     expired = [each for each in before["snapshots"] if each["snapshot-id"] not in kept]
-    places = _places(table, _old_files(before, after))
+    paths = _paths(table, _old_files(before, after))
     if expired and before["current-snapshot-id"] in kept:
-        places += [p for p in _of_snapshots(store, table, expired, after) if _is_own(p)]
-    return places
+        paths += [p for p in _of_snapshots(store, table, expired, after) if _is_own(p)]
+    return paths
 
 
 def _old_files(before: Document, after: Document) -> list[str]:
@@ -103,12 +103,12 @@ def _of_snapshots(
         locations.update(dict.fromkeys(m["manifest_path"] for m in manifests))
     unneeded = [location for location in locations if location not in needed]
     # The lists last: killed in between, they still say what is left.
-    return _places(table, [*unneeded, *(each["manifest-list"] for each in expired)])
+    return _paths(table, [*unneeded, *(each["manifest-list"] for each in expired)])
 
 
-def _places(table: IcebergTable, locations: list[str]) -> list[str]:
-    return [place_below(location, table.location) for location in locations]
+def _paths(table: IcebergTable, locations: list[str]) -> list[str]:
+    return [path_below(location, table.location) for location in locations]
 
 
-def _is_own(place: str) -> bool:
-    return place.startswith((OWN_PREFIX, f"{FOLDER}/v"))
+def _is_own(path: str) -> bool:
+    return path.startswith((OWN_PREFIX, f"{FOLDER}/v"))

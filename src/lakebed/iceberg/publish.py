@@ -9,8 +9,8 @@ v<N+1> with a conditional put, only if its Delta version is newer than the one i
 try the same number one fails, looks again, and may find that there is nothing left to do.
 
 **Why readers always see a whole snapshot.** Manifests and lists are written first, under names that
-nobody else has. Until the metadata file is there, nobody knows of them; killed before, they are
-rubbish that VACUUM finds.
+no one else has. Until the metadata file is there, no one knows of them; killed before, they are
+garbage that VACUUM finds.
 
 **Why no file is lost or doubled.** What Iceberg has in the end must be as many files and bytes as
 Delta has, by totals that are counted apart from all this. If not, it is rebuilt from Delta's
@@ -172,10 +172,10 @@ class _Attempt:
         if not self._is_complete():
             return None
         if not self.draft.changed:
-            return self._made(base, None, base["last-sequence-number"], changes)
+            return self._with_snapshot(base, None, base["last-sequence-number"], changes)
         time_ms = later_than(base, self._now)
         made = self.draft.snapshot(self._table, changes.operation, time_ms, number, parent)
-        return self._made(base, made, sequence, changes)
+        return self._with_snapshot(base, made, sequence, changes)
 
     def _rebuilt(self) -> Document:
         sequence = 1 + (0 if self.before is None else self.before["last-sequence-number"])
@@ -187,7 +187,7 @@ class _Attempt:
             )
         time_ms = later_than(self.before, self._now)
         made = self.draft.snapshot(self._table, "append", time_ms, number, None)
-        return self._made(None, made, sequence, Changes())
+        return self._with_snapshot(None, made, sequence, Changes())
 
     def _is_complete(self) -> bool:
         totals = self._snapshot.totals
@@ -196,7 +196,7 @@ class _Attempt:
             totals.size_in_bytes,
         )
 
-    def _made(
+    def _with_snapshot(
         self,
         base: Document | None,
         snapshot: dict[str, object] | None,

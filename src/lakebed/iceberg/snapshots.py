@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakebed.formats.file_actions import adds_to_table
 from lakebed.iceberg.data_file_records import COLUMNS, data_files
 from lakebed.iceberg.iceberg_table import DELTA_TIMESTAMP, DELTA_VERSION, IcebergTable
-from lakebed.iceberg.layout import place_below
+from lakebed.iceberg.layout import path_below
 from lakebed.iceberg.manifests import (
     FILES_PER_MANIFEST,
     Record,
@@ -41,11 +41,11 @@ _FEW_REMOVED = 64
 
 @dataclass
 class Draft:
-    """What was written for a snapshot so far. Nobody knows of it before the metadata file."""
+    """What was written for a snapshot so far. No one knows of it before the metadata file."""
 
     id: int = 0
     sequence: int = 0
-    list_place: str = ""
+    list_path: str = ""
     written: list[str] = field(default_factory=list)
     num_files: int = 0
     num_bytes: int = 0
@@ -58,9 +58,9 @@ class Draft:
         return bool(self.added or self.deleted)
 
     def discard(self, store: Store) -> None:
-        """Somebody else was first, for certain: nobody will ever name these files."""
-        for place in self.written:
-            store.delete(place)
+        """Somebody else was first, for certain: no one will ever name these files."""
+        for path in self.written:
+            store.delete(path)
 
     def snapshot(
         self,
@@ -75,7 +75,7 @@ class Draft:
             "sequence-number": self.sequence,
             "timestamp-ms": time_ms,
             "schema-id": schema_id,
-            "manifest-list": table.path(self.list_place),
+            "manifest-list": table.path(self.list_path),
             "summary": {"operation": operation, **self._summary(table)},
         }
         return made if parent is None else {**made, "parent-snapshot-id": parent["snapshot-id"]}
@@ -174,10 +174,10 @@ class _Writer:
 
     def finish(self, parent_id: int | None) -> Draft:
         draft = self._draft
-        draft.list_place = write_list(
+        draft.list_path = write_list(
             self._store, self._manifests, draft.id, parent_id, draft.sequence
         )
-        draft.written.append(draft.list_place)
+        draft.written.append(draft.list_path)
         return draft
 
     def _count(self, parent: dict[str, Any]) -> None:
@@ -233,7 +233,7 @@ class _Writer:
         manifest = write_manifest(
             self._store, self._table, entries, self._schema_id, draft.id, draft.sequence
         )
-        draft.written.append(place_below(manifest["manifest_path"], self._table.location))
+        draft.written.append(path_below(manifest["manifest_path"], self._table.location))
         self._manifests.append(manifest)
 
 

@@ -1,4 +1,4 @@
-"""The files of a version as Arrow columns: a base that nobody rewrites, and a tail over it.
+"""The files of a version as Arrow columns: a base that no one rewrites, and a tail over it.
 
 The base is a checkpoint, read column by column when asked, or columns already in memory. The
 tail is what commits after it added and removed.

@@ -311,7 +311,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Unread:
-    """Files that nobody has asked for yet: those of a version, and the commits since."""
+    """Files that no one has asked for yet: those of a version, and the commits since."""
 
     origin: Snapshot
     changes: tuple[tuple[list[Add], list[Remove]], ...] = ()

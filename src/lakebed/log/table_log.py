@@ -82,8 +82,8 @@ class TableLog:
             raise VersionNotFoundError(
                 f"when version {snapshot.version} was made is not known: its commit is gone"
             )
-        moment = CommitTimes(self.store, commits, snapshot.properties).time_of(snapshot.version)
-        return datetime.fromtimestamp(moment / 1000, timezone.utc)
+        timestamp = CommitTimes(self.store, commits, snapshot.properties).time_of(snapshot.version)
+        return datetime.fromtimestamp(timestamp / 1000, timezone.utc)
 
     def _times(self, commits: Sequence[LogFile]) -> CommitTimes:
         properties = Snapshot(self.store, latest_segment(self.store)).properties

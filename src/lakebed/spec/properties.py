@@ -2,7 +2,7 @@
 
 Reading is by the exact key, as in delta-spark, and leaves alone what it does not know. Setting is
 stricter: `validated` takes keys in any case, spells them as delta-spark does, and refuses values
-that are not valid and `delta.` keys that nobody knows.
+that are not valid and `delta.` keys that no one knows.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def stored_vector(
 
 
 def new_file(prefix_length: int = 0) -> tuple[str, UUID]:
-    """A fresh random prefix and UUID, for a file that nobody else writes."""
+    """A fresh random prefix and UUID, for a file that no one else writes."""
     return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(prefix_length)), uuid4()
 
 

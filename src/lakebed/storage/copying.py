@@ -21,26 +21,26 @@ CHUNK = 8 * 1024 * 1024
 """As large as a part of an upload; two or three of them are in memory for each copy."""
 
 
-def copy_object(source: Store, path: str, target: Store, place: str) -> None:
-    """Copy the object at `path` of `source` to `place` of `target`; replaces what is there."""
-    if _copied_by_provider(source, path, target, place):
+def copy_object(source: Store, path: str, target: Store, destination: str) -> None:
+    """Copy the object at `path` of `source` to `destination` of `target`, or replace that one."""
+    if _copied_by_provider(source, path, target, destination):
         return
     if isinstance(target, LocalStore):
-        _to_file(source, path, target, place)
+        _to_file(source, path, target, destination)
     elif isinstance(target, ObstoreStore):
-        _upload(source, path, target, place)
+        _upload(source, path, target, destination)
     else:
-        target.put(place, source.get(path))
+        target.put(destination, source.get(path))
 
 
-def _copied_by_provider(source: Store, path: str, target: Store, place: str) -> bool:
+def _copied_by_provider(source: Store, path: str, target: Store, destination: str) -> bool:
     """False where the provider would not: other buckets, other accounts, objects above 5 GB."""
     if not isinstance(source, ObstoreStore) or not isinstance(target, ObstoreStore):
         return False
     if source.location.root != target.location.root:
         return False
     clients = target._connection.clients()
-    key, copy = source._key(path), target._key(place)
+    key, copy = source._key(path), target._key(destination)
     try:
         with translated(clients.library, "copy", source._url(path)):
             clients.library.functions.copy(clients.retrying, key, copy)
@@ -51,7 +51,7 @@ def _copied_by_provider(source: Store, path: str, target: Store, place: str) -> 
     return True
 
 
-def _to_file(source: Store, path: str, target: LocalStore, place: str) -> None:
+def _to_file(source: Store, path: str, target: LocalStore, destination: str) -> None:
     def fill(descriptor: int) -> None:
         if not isinstance(source, LocalStore):
             for data in _chunks(source, path):
@@ -64,8 +64,8 @@ def _to_file(source: Store, path: str, target: LocalStore, place: str) -> None:
         finally:
             os.close(origin)
 
-    with target._errors("write", place):
-        replace(target._file(place), fill, fsync=target.syncs(place))
+    with target._errors("write", destination):
+        replace(target._file(destination), fill, fsync=target.syncs(destination))
 
 
 def _send(origin: int, descriptor: int) -> None:
@@ -86,14 +86,14 @@ _MOST = 1 << 30
 _NO_RANGES = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 
 
-def _upload(source: Store, path: str, target: ObstoreStore, place: str) -> None:
-    checked_path(place)
+def _upload(source: Store, path: str, target: ObstoreStore, destination: str) -> None:
+    checked_path(destination)
     size = source.head(path).size
     if size <= CHUNK or target.cheap_probes:
-        target.put(place, source.get(path))
+        target.put(destination, source.get(path))
         return
-    clients, key = target._connection.clients(), target._key(place)
-    with translated(clients.library, "write", target._url(place)):
+    clients, key = target._connection.clients(), target._key(destination)
+    with translated(clients.library, "write", target._url(destination)):
         clients.library.functions.put(
             clients.retrying, key, _chunks(source, path), use_multipart=True, chunk_size=CHUNK
         )

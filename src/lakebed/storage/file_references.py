@@ -43,15 +43,15 @@ class References:
             return
         if home.scheme in _WITHOUT_CREDENTIALS and target.scheme in _WITHOUT_CREDENTIALS:
             return
-        place = target.root.url.rstrip("/")
+        root = target.root.url.rstrip("/")
         raise ExternalPathError(
             f"the log of {home.url} refers to {uri!r}, in another store than the table",
-            hint=f"if you trust the table, name {place!r} in external_paths of the storage options,"
+            hint=f"if you trust the table, name {root!r} in external_paths of the storage options,"
             " or in the setting spark.lakebed.externalPaths",
         )
 
 
-def external_places(value: Any) -> frozenset[Location] | None:
+def external_locations(value: Any) -> frozenset[Location] | None:
     """`allow`, or buckets as URLs, separated by commas or as a list; None for all."""
     if isinstance(value, str):
         value = value.split(",")
@@ -63,10 +63,10 @@ def external_places(value: Any) -> frozenset[Location] | None:
     texts = [str(each).strip() for each in value]
     if ALLOW in (each.lower() for each in texts):
         return None
-    return frozenset(_place(each) for each in texts if each)
+    return frozenset(_location(each) for each in texts if each)
 
 
-def _place(url: str) -> Location:
+def _location(url: str) -> Location:
     if _URL.match(url) is None:
         raise InvalidArgumentError(
             f"{EXTERNAL_PATHS} has {url!r}, which is not the URL of a place",

@@ -23,7 +23,12 @@ from lakebed.storage.durability import (
     from_environment,
     parse_durability,
 )
-from lakebed.storage.file_references import EXTERNAL_PATHS, UNTRUSTED, References, external_places
+from lakebed.storage.file_references import (
+    EXTERNAL_PATHS,
+    UNTRUSTED,
+    References,
+    external_locations,
+)
 from lakebed.storage.locations import Location
 
 
@@ -255,6 +260,6 @@ _OWN: dict[str, Callable[[str, Any], Any]] = {
     "durability": durability_of,
     "single_writer": _switch,
     "instance_credentials": _switch,
-    EXTERNAL_PATHS: lambda _, value: external_places(value),
+    EXTERNAL_PATHS: lambda _, value: external_locations(value),
     UNTRUSTED: _switch,
 }

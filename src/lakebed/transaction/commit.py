@@ -15,7 +15,7 @@ step to the next version: having *seen* another's commit at this one. So at any 
 most one version at which a put of ours can land, and the transaction lands at most once.
 
 Marked rows (`row_marks`) become actions at the draft of a version: their vectors are written before
-the put, under names that nobody else uses, and written again only if a winner changed the files. A
+the put, under names that no one else uses, and written again only if a winner changed the files. A
 vector that no commit names means nothing to anybody.
 
 If the store cannot say what is there, the outcome is unknown, and it is unknown at exactly one
@@ -212,7 +212,7 @@ class _Loop:
 def _vanished_commits(
     store: Store, base: Snapshot | None, retries: Retries
 ) -> ConcurrentWriteError | None:
-    """A free name proves that nobody committed only as long as no commit has been cleaned up.
+    """A free name proves that no one committed only as long as no commit has been cleaned up.
 
     So whoever creates a table, or read it long ago, looks at the log first.
     """

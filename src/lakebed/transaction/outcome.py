@@ -1,4 +1,4 @@
-"""How a commit ended, as a value: it is there, it cannot be, or nobody can say."""
+"""How a commit ended, as a value: it is there, it cannot be, or no one can say."""
 
 from __future__ import annotations
 

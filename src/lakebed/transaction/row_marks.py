@@ -70,7 +70,7 @@ class Vectors:
         return self._known[vector.unique_id]
 
     def keep_only(self, marks: Sequence[Mark]) -> None:
-        """A long chain of winners leaves many vectors behind that nobody asks for again."""
+        """A long chain of winners leaves many vectors behind that no one asks for again."""
         vectors = (mark.add.deletion_vector for mark in marks)
         wanted = {vector.unique_id for vector in vectors if vector is not None}
         self._known = {name: rows for name, rows in self._known.items() if name in wanted}
@@ -132,7 +132,7 @@ def prefix_length(properties: TableProperties) -> int:
 
 
 def _stored(mark: Mark) -> DeletionVector | None:
-    """The vector that the rows are in already, if nobody changed that of the file meanwhile."""
+    """The vector that the rows are in already, if no one changed that of the file meanwhile."""
     rows = mark.rows
     if not isinstance(rows, StoredRows) or rows.before != mark.add.deletion_vector:
         return None

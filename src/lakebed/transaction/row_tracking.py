@@ -42,7 +42,7 @@ def assign(
 
 
 def suspend(actions: Iterable[Action]) -> list[Action]:
-    """PROTOCOL: with `delta.rowTrackingSuspended`, nobody gives out ids."""
+    """PROTOCOL: with `delta.rowTrackingSuspended`, no one gives out ids."""
     return [
         replace(action, base_row_id=None, default_row_commit_version=None)
         if isinstance(action, Add)

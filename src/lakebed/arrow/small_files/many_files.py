@@ -58,7 +58,7 @@ from lakebed.storage.store import Store
 
 
 class NotForArrowError(Exception):
-    """Files that Spark has to read; nobody but the caller sees it."""
+    """Files that Spark has to read; no one but the caller sees it."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ManyFiles:
             "deletionVector": add.deletion_vector and add.deletion_vector.to_json(),
         }
         with _handing_over():
-            if self._has_moments:
+            if self._has_timestamps:
                 home, path = self.snapshot.store.resolve(add.path)
                 with reading(self.snapshot.version, add.path):
                     footer = pq.read_metadata(home.open_input(path))
@@ -130,9 +130,9 @@ class ManyFiles:
 
     def _small(self, adds: Sequence[Add]) -> list[_Rows]:
         """Those with the same columns together."""
-        places = [self.snapshot.store.resolve(add.path) for add in adds]
-        files = [home.local_file(path) for home, path in places]
-        here = partial(self._decoded, adds, places)
+        resolved = [self.snapshot.store.resolve(add.path) for add in adds]
+        files = [home.local_file(path) for home, path in resolved]
+        here = partial(self._decoded, adds, resolved)
         paths = [file for file in files if file is not None]
         if self.readers is not None and len(paths) == len(files):
             found = self.readers.decoded(paths, self._needs, here)
@@ -141,26 +141,26 @@ class ManyFiles:
         rest = iter(adds)
         return [self._live(each, list(islice(rest, len(each.counts)))) for each in found]
 
-    def _decoded(self, adds: Sequence[Add], places: Sequence[_Place]) -> list[Decoded]:
+    def _decoded(self, adds: Sequence[Add], resolved: Sequence[_Resolved]) -> list[Decoded]:
         try:
-            return decode(self._bytes(adds, places), self._needs)
+            return decode(self._bytes(adds, resolved), self._needs)
         except UnreadableError as error:
             path = adds[error.number].path
             raise NotForArrowError(f"{path} cannot be read: {error}") from error
 
     @cached_property
     def _needs(self) -> Needs:
-        return Needs(moments=self._has_moments, field_ids=self.plan.table.mode == "id")
+        return Needs(timestamps=self._has_timestamps, field_ids=self.plan.table.mode == "id")
 
-    def _bytes(self, adds: Sequence[Add], places: Sequence[_Place]) -> list[bytes]:
+    def _bytes(self, adds: Sequence[Add], resolved: Sequence[_Resolved]) -> list[bytes]:
         """Those of one store at once: some answer many questions as fast as one."""
-        first = places[0][0]
+        first = resolved[0][0]
         try:
-            if all(home is first for home, _ in places):
-                return first.get_many([path for _, path in places])
-            return [home.get(path) for home, path in places]
+            if all(home is first for home, _ in resolved):
+                return first.get_many([path for _, path in resolved])
+            return [home.get(path) for home, path in resolved]
         except ObjectNotFoundError:
-            for add, (home, path) in zip(adds, places, strict=True):
+            for add, (home, path) in zip(adds, resolved, strict=True):
                 with reading(self.snapshot.version, add.path):
                     home.head(path)
             raise
@@ -199,7 +199,7 @@ class ManyFiles:
         return fitted.select(self.names)
 
     @cached_property
-    def _has_moments(self) -> bool:
+    def _has_timestamps(self) -> bool:
         return any(each in _MOMENTS for each in _types(self.snapshot.schema))
 
 
@@ -279,4 +279,4 @@ _CHUNK_FILES = 64
 _SMALL_BYTES = 8 << 20
 _AHEAD = 4
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_Place = tuple[Store, str]
+_Resolved = tuple[Store, str]

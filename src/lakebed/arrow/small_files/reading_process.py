@@ -43,10 +43,10 @@ def main() -> None:
             request = read_head(requests)
             head, streams = _answer(request)
             send(answers, head, streams)
-            # What one answer needs is all that is held, though nobody looks for cycles.
+            # What one answer needs is all that is held, though no one looks for cycles.
             del request, head, streams
     except (EOFError, OSError):
-        pass  # nobody asks any more
+        pass  # no one asks any more
     os._exit(0)
 
 
@@ -62,7 +62,7 @@ def _answer(request: Head) -> tuple[Head, list[pa.Buffer]]:
     try:
         found = decode(map(_bytes, request["paths"]), Needs(**request["needs"]))
     except (UnreadableError, OSError, MemoryError, pa.ArrowException) as error:
-        # Whoever asked tries it again, and says what is wrong as if nobody had been asked.
+        # Whoever asked tries it again, and says what is wrong as if no one had been asked.
         return {"failed": str(error)}, []
     streams = [_stream(each.table) for each in found]
     counts = [each.counts for each in found]

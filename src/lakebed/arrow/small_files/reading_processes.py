@@ -1,8 +1,8 @@
 """Processes that decode small files for this one: a processor for each, where threads would wait
 for each other's Python.
 
-They live on for the next run, until nobody has asked for a while. This process decodes too, until
-the first of them is ready, so nobody waits for one to start; where none can be started it does all.
+They live on for the next run, until no one has asked for a while. This process decodes too, until
+the first of them is ready, so no one waits for one to start; where none can be started it does all.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class _Process:
         return f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
 
     def close(self) -> None:
-        """It ends when nobody can ask it any more."""
+        """It ends when no one can ask it any more."""
         self.let_go()
         try:
             self._popen.wait(_END_SECONDS)
@@ -192,7 +192,7 @@ class _Process:
 
     def forget(self) -> None:
         self.let_go()
-        # Nobody shall wait for it, or warn that nobody did: it is no child of this process.
+        # No one shall wait for it, or warn that no one did: it is no child of this process.
         self._popen.returncode = 0
 
     def let_go(self) -> None:
@@ -235,7 +235,7 @@ _timer: Timer | None = None
 
 @contextmanager
 def lent() -> Iterator[Readers | None]:
-    """The processes, if there can be some and nobody else has them; they start when needed."""
+    """The processes, if there can be some and no one else has them; they start when needed."""
     global _readers, _timer
     wanted = min(_MOST, _num_processors())
     if wanted < 2 or not _lock.acquire(blocking=False):

@@ -24,8 +24,8 @@ class UnreadableError(Exception):
 class Needs:
     """What the columns of a table ask of whoever decodes its files."""
 
-    moments: bool
-    """Days and times, which old files have by another calendar."""
+    timestamps: bool
+    """Dates and timestamps, which old files have by another calendar."""
     field_ids: bool
     """Columns are found by their ids: files with others are not alike."""
 
@@ -66,11 +66,11 @@ def has_old_calendar(known: Mapping[bytes, bytes] | None) -> bool:
 
 
 def _table(data: bytes, needs: Needs) -> pa.Table:
-    # Not `ParquetFile`: it looks at the file for choices of columns that nobody makes here. And
+    # Not `ParquetFile`: it looks at the file for choices of columns that no one makes here. And
     # the bytes are there: to ask for them ahead is work for nothing.
     reader = ParquetReader()
     reader.open(pa.py_buffer(data), pre_buffer=False, coerce_int96_timestamp_unit="us")
-    if needs.moments and _is_of_spark(data) and has_old_calendar(reader.metadata.metadata):
+    if needs.timestamps and _is_of_spark(data) and has_old_calendar(reader.metadata.metadata):
         raise ValueError("dates of the Julian calendar")
     # Threads read different files; within such a small one they only get in the way.
     table = reader.read_all(use_threads=False)

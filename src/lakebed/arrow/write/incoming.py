@@ -65,7 +65,7 @@ def _zones_are_ignored() -> bool:
 
 
 def _in_utc(value: Any) -> Any:
-    """The same moments, also inside of lists and dicts."""
+    """The same timestamps, also inside of lists and dicts."""
     if not _zones_are_ignored():
         return value
     if isinstance(value, datetime):

@@ -19,7 +19,7 @@ from lakebed.commands.target.log_only import HANDLED_FEATURES
 from lakebed.commands.vacuum.vacuum_options import Retention, VacuumOptions, retention_of
 from lakebed.commands.vacuum.vacuum_selection import Selection, select
 from lakebed.errors import ObjectNotFoundError, VersionNotFoundError
-from lakebed.iceberg import referenced_locations
+from lakebed.iceberg import referenced_paths
 from lakebed.log.listing.commit_times import CommitTimes
 from lakebed.log.listing.file_locations import FileLocations, is_outside
 from lakebed.log.listing.hint import cleaned_up_to
@@ -228,7 +228,7 @@ def _protected(
     for row in snapshot.files(["path", "deletionVector"]).to_pylist():
         retained.update(places.of(row["path"], row["deletionVector"]))
     others.update(_tombstones(snapshot, places, cut_off))
-    others.update(referenced_locations(snapshot))
+    others.update(referenced_paths(snapshot))
     names = (place.rpartition("/")[2] for place in retained | others if is_outside(place))
     return Protected(frozenset(retained), frozenset(others), frozenset(names))
 

@@ -76,14 +76,14 @@ class FileColumns:
         column = self._column(path)
         if column is None or column.minimum is None:
             return None
-        return column.made("low", lambda: lower_bound(column.minimum, column.field))
+        return column.cached("low", lambda: lower_bound(column.minimum, column.field))
 
     def maximum(self, path: Path) -> pa.Array | None:
         """A bound that no row of each file is above, but for NaN, which many writers leave out."""
         column = self._column(path)
         if column is None or column.maximum is None:
             return None
-        return column.made("high", lambda: upper_bound(column.maximum, column.field))
+        return column.cached("high", lambda: upper_bound(column.maximum, column.field))
 
     def null_count(self, path: Path) -> pa.Array | None:
         """The nulls of each file; null where unknown.
@@ -94,7 +94,7 @@ class FileColumns:
         column = self._column(path)
         if column is None:
             return None
-        return column.made("nulls", lambda: self._certain(column.null_count))
+        return column.cached("nulls", lambda: self._certain(column.null_count))
 
     def num_records(self) -> pa.Array:
         """The rows in each file, with those that a deletion vector marks as deleted."""
@@ -198,7 +198,7 @@ class FileColumns:
 
 @dataclass
 class _Column:
-    """The statistics of one column as the log has them, and what was made of them."""
+    """The statistics of one column as the log has them, and what was computed from them."""
 
     field: StructField
     minimum: pa.Array | None
@@ -206,12 +206,12 @@ class _Column:
     null_count: pa.Array
 
     def __post_init__(self) -> None:
-        self._made: dict[str, pa.Array] = {}
+        self._cached: dict[str, pa.Array] = {}
 
-    def made(self, name: str, make: Callable[[], pa.Array]) -> pa.Array:
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
+    def cached(self, name: str, compute: Callable[[], pa.Array]) -> pa.Array:
+        if name not in self._cached:
+            self._cached[name] = compute()
+        return self._cached[name]
 
 
 @dataclass(frozen=True)

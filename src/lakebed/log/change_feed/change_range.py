@@ -101,50 +101,50 @@ class _Times:
                 hint="give startingVersion and endingVersion",
             )
 
-    def first_from(self, moment: int, allow_beyond: bool) -> int:
-        """The first version that is not older than `moment`."""
-        before = self.times.newest_until(moment)
+    def first_from(self, timestamp: int, allow_beyond: bool) -> int:
+        """The first version that is not older than `timestamp`."""
+        before = self.times.newest_until(timestamp)
         if before is None:
             return self.commits[0].version
-        if self.times.time_of(before) == moment:
+        if self.times.time_of(before) == timestamp:
             return before
         if before == self._newest and not allow_beyond:
-            raise self._beyond("start", moment)
+            raise self._beyond("start", timestamp)
         return before + 1
 
-    def last_until(self, moment: int, allow_beyond: bool) -> int:
-        """The last version that is not newer than `moment`."""
-        found = self.times.newest_until(moment)
+    def last_until(self, timestamp: int, allow_beyond: bool) -> int:
+        """The last version that is not newer than `timestamp`."""
+        found = self.times.newest_until(timestamp)
         if found is None:
             first = self.commits[0].version
             raise VersionNotFoundError(
-                f"the changes end at {utc_text(moment)}, before the oldest commit that is there, "
-                f"version {first} of {utc_text(self.times.time_of(first))}",
+                f"the changes end at {utc_text(timestamp)}, before the oldest commit that is "
+                f"there, version {first} of {utc_text(self.times.time_of(first))}",
                 hint="end at a later time",
             )
-        if found == self._newest and moment > self.times.time_of(found) and not allow_beyond:
-            raise self._beyond("end", moment)
+        if found == self._newest and timestamp > self.times.time_of(found) and not allow_beyond:
+            raise self._beyond("end", timestamp)
         return found
 
     @property
     def _newest(self) -> int:
         return self.commits[-1].version
 
-    def _beyond(self, what: str, moment: int) -> VersionNotFoundError:
+    def _beyond(self, what: str, timestamp: int) -> VersionNotFoundError:
         newest = self._newest
         advice = (
             "leave the end out to read up to it" if what == "end" else "start at that or before"
         )
         return VersionNotFoundError(
-            f"the changes {what} at {utc_text(moment)}, after the newest version, {newest} of "
+            f"the changes {what} at {utc_text(timestamp)}, after the newest version, {newest} of "
             f"{utc_text(self.times.time_of(newest))}",
             hint=f"{advice}; or set spark.databricks.delta.changeDataFeed.timestampOutOfRange"
             ".enabled to true",
         )
 
 
-def _check_one(end: str, version: int | None, moment: int | None) -> None:
-    if version is not None and moment is not None:
+def _check_one(end: str, version: int | None, timestamp: int | None) -> None:
+    if version is not None and timestamp is not None:
         raise InvalidArgumentError(
             f"give {end}Version or {end}Timestamp, not both", hint="leave one of them out"
         )

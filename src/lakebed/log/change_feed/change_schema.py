@@ -46,9 +46,9 @@ def choose_metadata(known: Sequence[MetadataAt], latest: MetadataAt, end: int) -
     is_mapped = any(_mode(each.metadata) != "none" for each in (known[0], ending, latest))
     if not is_mapped and not any(_problem(each, latest) for each in known):
         return latest.metadata
-    for place, each in enumerate(known):
+    for index, each in enumerate(known):
         if _problem(each, ending) is not None:
-            raise _refusal(each, known[place + 1 :], end)
+            raise _refusal(each, known[index + 1 :], end)
     return ending.metadata
 
 

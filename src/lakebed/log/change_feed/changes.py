@@ -1,7 +1,8 @@
 """What changed in a range of versions, from the commits of the range alone.
 
 PROTOCOL: Reader Requirements for AddCDCFile. The result is a few snapshots that are in no log (see
-`log.made`), whose rows together are the changes: any data plane reads them as it reads a table.
+`log.synthetic_snapshot`), whose rows together are the changes: any data plane reads them as it
+reads a table.
 """
 
 from __future__ import annotations

@@ -37,44 +37,44 @@ class CommitTimes:
             return self._in_commit(self._commits[index])
         return self._by_file[index]
 
-    def version_at(self, moment: int) -> int:
-        """The newest version that was there at `moment` (milliseconds)."""
-        first, last = self._searchable(moment)
-        if last == self._commits[-1].version and moment > self.time_of(last):
+    def version_at(self, timestamp: int) -> int:
+        """The newest version that was there at `timestamp` (milliseconds)."""
+        first, last = self._searchable(timestamp)
+        if last == self._commits[-1].version and timestamp > self.time_of(last):
             raise VersionNotFoundError(
-                f"{utc_text(moment)} is after the newest version, {last} of "
+                f"{utc_text(timestamp)} is after the newest version, {last} of "
                 f"{utc_text(self.time_of(last))}",
                 hint="leave the time out to read the newest version",
             )
-        found = self.newest_until(moment)
+        found = self.newest_until(timestamp)
         if found is None:
             raise VersionNotFoundError(
-                f"{utc_text(moment)} is before the oldest version that can be read, "
+                f"{utc_text(timestamp)} is before the oldest version that can be read, "
                 f"{first} of {utc_text(self.time_of(first))}",
                 hint="ask for a later time",
             )
         return found
 
-    def newest_until(self, moment: int) -> int | None:
-        """The newest version that is not newer than `moment`; None if all are."""
-        first, last = self._searchable(moment)
-        if moment < self.time_of(first):
+    def newest_until(self, timestamp: int) -> int | None:
+        """The newest version that is not newer than `timestamp`; None if all are."""
+        first, last = self._searchable(timestamp)
+        if timestamp < self.time_of(first):
             return None
         while first < last:
             middle = (first + last + 1) // 2
-            if self.time_of(middle) <= moment:
+            if self.time_of(middle) <= timestamp:
                 first = middle
             else:
                 last = middle - 1
         return first
 
-    def _searchable(self, moment: int) -> tuple[int, int]:
+    def _searchable(self, timestamp: int) -> tuple[int, int]:
         """File times before in-commit timestamps were on may be later than those: keep apart."""
         first, last = self._commits[0].version, self._commits[-1].version
         start = self._first_in_commit
         if start is None or self._enabled_at is None or not first < start <= last:
             return first, last
-        if moment >= self._enabled_at:
+        if timestamp >= self._enabled_at:
             return start, last
         return first, start - 1
 
@@ -93,32 +93,32 @@ class CommitTimes:
         return stamp
 
 
-def to_millis(moment: str | datetime | int) -> int:
+def to_millis(timestamp: str | datetime | int) -> int:
     """A time as the user gives it; without a zone it is UTC."""
-    if isinstance(moment, int):
-        return moment
-    if isinstance(moment, str):
+    if isinstance(timestamp, int):
+        return timestamp
+    if isinstance(timestamp, str):
         try:
-            moment = datetime.fromisoformat(moment.strip().replace("Z", "+00:00"))
+            timestamp = datetime.fromisoformat(timestamp.strip().replace("Z", "+00:00"))
         except ValueError as error:
             raise InvalidArgumentError(
-                f"{moment!r} is not a time",
+                f"{timestamp!r} is not a time",
                 hint="write it as 2026-01-31, 2026-01-31 12:00:00 or 2026-01-31T12:00:00+01:00",
             ) from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
-    return int(moment.timestamp() * 1000 + 0.5) if moment.microsecond else _exact(moment)
+    if timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=timezone.utc)
+    return int(timestamp.timestamp() * 1000 + 0.5) if timestamp.microsecond else _exact(timestamp)
 
 
-def utc_text(moment: int) -> str:
-    if moment not in _CALENDAR:
-        return f"{moment} ms after 1970"
-    stamp = datetime.fromtimestamp(moment / 1000, timezone.utc)
+def utc_text(timestamp: int) -> str:
+    if timestamp not in _CALENDAR:
+        return f"{timestamp} ms after 1970"
+    stamp = datetime.fromtimestamp(timestamp / 1000, timezone.utc)
     return stamp.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", " UTC")
 
 
-def _exact(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1000
+def _exact(timestamp: datetime) -> int:
+    return int(timestamp.timestamp()) * 1000
 
 
 def _monotonic(commits: Sequence[LogFile]) -> list[int]:

@@ -15,7 +15,7 @@ _CLEANED = "lakebed.logCleanedUpTo"
 def publish_hint(store: Store, hint: LastCheckpoint, cleaned: int | None = None) -> bool:
     """Point to a newer checkpoint; False where the hint already points further.
 
-    `cleaned` notes up to which time the log was cleaned up, so that nobody looks again that day.
+    `cleaned` notes up to which time the log was cleaned up, so that no one looks again that day.
     A hint beyond the end of the log is wrong and gives way.
     """
     old = read_hint(store)

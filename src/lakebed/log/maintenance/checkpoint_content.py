@@ -190,7 +190,7 @@ class _Statistics:
         return _merge(self._json, missing, write_stats(found))
 
     def as_struct(self) -> pa.Array:
-        parsed = self._fitting()
+        parsed = self._of_schema()
         if parsed is None:
             return parse_stats(self._json, self._schema)
         if parsed.null_count == len(parsed):
@@ -200,7 +200,7 @@ class _Statistics:
             return parsed
         return _merge(parsed, missing, parse_stats(self._json.filter(missing), self._schema))
 
-    def _fitting(self) -> pa.Array | None:
+    def _of_schema(self) -> pa.Array | None:
         """What the older checkpoint knows, unless JSON says more or its types do not fit."""
         if self._parsed is None or self._parsed.type == self._kind:
             return self._parsed
@@ -210,8 +210,8 @@ class _Statistics:
 
 
 def _merge(values: pa.Array, missing: pa.BooleanArray, others: pa.Array) -> pa.Array:
-    """`values`, with `others` one after the other in the places that are missing."""
+    """`values`, with `others` one after the other at the positions that are missing."""
     both = pa.concat_arrays([values, others])
-    places = pc.add(pc.cumulative_sum(missing.cast(pa.int64())), len(values) - 1)
+    positions = pc.add(pc.cumulative_sum(missing.cast(pa.int64())), len(values) - 1)
     own = pc.indices_nonzero(pa.repeat(pa.scalar(True), len(values))).cast(pa.int64())
-    return both.take(pc.if_else(missing, places, own))
+    return both.take(pc.if_else(missing, positions, own))

@@ -160,8 +160,8 @@ class _Writer:
     def _sidecar(self, number: int, count: int) -> Sidecar:
         content = self._content
         parts = [_part(table, number, count) for table in (content.adds, content.removes)]
-        place = f"{number + 1:010d}.{count:010d}.{uuid.uuid4()}"
-        name = f"{content.version:020d}.checkpoint.{place}.parquet"
+        part = f"{number + 1:010d}.{count:010d}.{uuid.uuid4()}"
+        name = f"{content.version:020d}.checkpoint.{part}.parquet"
         data = self._parquet(name, SIDECAR_KINDS, (), *parts)
         self._store.put_if_absent(sidecar_path(name), data)
         return Sidecar(name, len(data), self._now)
@@ -224,7 +224,7 @@ def _with_json_stats(adds: pa.Table) -> pa.Table:
 
 
 def _part(table: pa.Table, number: int, count: int) -> pa.Table:
-    first, last = (table.num_rows * place // count for place in (number, number + 1))
+    first, last = (table.num_rows * index // count for index in (number, number + 1))
     return table.slice(first, last - first)
 
 

@@ -31,7 +31,7 @@ class ChecksumHook:
 
 
 def checksum_for(snapshot: Snapshot, totals: Totals | None = None) -> VersionChecksum:
-    """The checksum of a version; counts its files if nobody gives their totals."""
+    """The checksum of a version; counts its files if no one gives their totals."""
     totals = snapshot.totals if totals is None else totals
     info = snapshot.commit_info
     in_commit = snapshot.properties.enable_in_commit_timestamps and info is not None

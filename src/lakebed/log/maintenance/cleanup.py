@@ -47,8 +47,8 @@ def clean_up(
     if not may_clean_up(snapshot):
         return []
     files = list_log(store)
-    moment = cut_off(snapshot, now_ms) if until_ms is None else until_ms
-    boundary = _boundary(store, snapshot, files, moment)
+    until = cut_off(snapshot, now_ms) if until_ms is None else until_ms
+    boundary = _boundary(store, snapshot, files, until)
     if boundary is None or boundary.version < _protected_before(snapshot):
         return []
     expired = [file for file in files if _is_expired(file, boundary.version)]
@@ -78,8 +78,8 @@ def cut_off(snapshot: Snapshot, now_ms: int) -> int:
     return _midnight(now_ms - snapshot.properties.log_retention_ms)
 
 
-def _midnight(moment: int) -> int:
-    return moment // _DAY * _DAY
+def _midnight(timestamp: int) -> int:
+    return timestamp // _DAY * _DAY
 
 
 def _allowed_boundary(
@@ -94,13 +94,13 @@ def _allowed_boundary(
 
 
 def _boundary(
-    store: Store, snapshot: Snapshot, files: Sequence[LogFile], moment: int
+    store: Store, snapshot: Snapshot, files: Sequence[LogFile], until: int
 ) -> CheckpointRef | None:
     """The checkpoint that everything newer is rebuilt from; its own commit stays too."""
     commits = _newest_run([file for file in files if file.kind == "commit"])
     if not commits:
         return None
-    cut_off_commit = CommitTimes(store, commits, snapshot.properties).newest_until(moment)
+    cut_off_commit = CommitTimes(store, commits, snapshot.properties).newest_until(until)
     if cut_off_commit is None:
         return None
     newest = min([cut_off_commit, *_pinned(snapshot, files)])

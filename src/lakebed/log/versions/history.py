@@ -73,10 +73,10 @@ def _recorded(info: CommitInfo | None) -> list[VersionRanges]:
         return []
 
 
-def _row(version: int, moment: int, info: CommitInfo | None, gone: bool) -> dict[str, Any]:
+def _row(version: int, timestamp: int, info: CommitInfo | None, gone: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "version": version,
-        "timestamp": moment,
+        "timestamp": timestamp,
         "readable": False if gone else None,
     }
     values = {} if info is None else info.values

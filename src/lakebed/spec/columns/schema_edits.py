@@ -58,8 +58,8 @@ def insert_field(
 
     def insert(struct: StructType) -> StructType:
         fields = list(struct.fields)
-        place = _place(struct, position, parent) if position.is_given else len(fields)
-        fields.insert(place, field)
+        index = _index(struct, position, parent) if position.is_given else len(fields)
+        fields.insert(index, field)
         return StructType(tuple(fields))
 
     return _edit_struct(schema, parent, insert)
@@ -92,7 +92,7 @@ def replace_field(
             return StructType(tuple(new if each is old else each for each in struct.fields))
         others = StructType(tuple(each for each in struct.fields if each is not old))
         fields = list(others.fields)
-        fields.insert(_place(others, position, path[:-1]), new)
+        fields.insert(_index(others, position, path[:-1]), new)
         return StructType(tuple(fields))
 
     return _edit_struct(schema, path[:-1], put)
@@ -143,7 +143,7 @@ def _field(struct: StructType, path: Path) -> StructField:
     return found
 
 
-def _place(struct: StructType, position: Position, parent: Path) -> int:
+def _index(struct: StructType, position: Position, parent: Path) -> int:
     if position.first or position.after is None:
         return 0
     return struct.fields.index(_field(struct, (*parent, position.after))) + 1

@@ -38,16 +38,16 @@ class Connection:
         self._location = location.root
         self._options = options
         self._clients: Clients | None = None
-        self._place = (self._location, *options.endpoints(self._location.scheme), *_environment())
+        self._service = (self._location, *options.endpoints(self._location.scheme), *_environment())
 
     @property
     def is_safe(self) -> bool | None:
         """Whether the store refuses to create what exists, as far as this process knows."""
-        return _verdicts.get(self._place)
+        return _verdicts.get(self._service)
 
     @is_safe.setter
     def is_safe(self, verdict: bool) -> None:
-        _verdicts[self._place] = verdict
+        _verdicts[self._service] = verdict
 
     @property
     def single_writer(self) -> bool:

@@ -136,7 +136,7 @@ class ObstoreStore(Store):
             raise
 
     def _create_alone(self, path: str, data: Data) -> None:
-        """Without a condition that the server does not understand: nobody else is at work."""
+        """Without a condition that the server does not understand: no one else is at work."""
         if self.exists(path):
             raise ObjectExistsError(f"{self._url(path)} exists already")
         clients, key = self._connection.clients(), self._key(path)
