@@ -23,7 +23,7 @@ _CHANGE_NUMBER = 10
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Rows of `adds` for which a SQL condition is true go; those of `new` files come.
+    """Remove the rows of `adds` for which a SQL condition is true; rows of `new` files come in.
 
     `metadata`, `protocol` and `layout` are those of the table after it.
     """
@@ -36,7 +36,7 @@ class Rewrite:
     protocol: Protocol
     layout: FileLayout
     marks_only: bool
-    """Whether deletion vectors will mark the rows that go."""
+    """Whether deletion vectors will mark the removed rows."""
     feed: bool
     """Whether changes get files of their own where they need them."""
 
@@ -53,7 +53,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """`marks` are the files with rows that go, and which rows; each file says how many it has.
+    """`marks` are the files with rows to remove, and which rows; each file says how many it has.
 
     `adds` have the rows of these files that stay.
     """

@@ -33,7 +33,7 @@ from lakebed.spec.properties import TableProperties
 from lakebed.spec.vector_descriptors import log_path
 from lakebed.storage.store import Store
 from lakebed.transaction import row_tracking
-from lakebed.transaction.conflicts.metadata_changes import moves_identity_marks_only
+from lakebed.transaction.conflicts.metadata_changes import moves_high_water_marks_only
 from lakebed.transaction.proposal import Proposal
 from lakebed.transaction.row_marks import StoredMark
 from lakebed.transaction.validation import Target
@@ -118,7 +118,7 @@ def _with_enablement(action: Action, base: Snapshot | None, stamp: int) -> Actio
 
 def _tags(proposal: Proposal, base: Snapshot | None, target: Target) -> Mapping[str, str]:
     tags = {**proposal.operation.tags}
-    if base is not None and moves_identity_marks_only(base.metadata, target.metadata):
+    if base is not None and moves_high_water_marks_only(base.metadata, target.metadata):
         tags[_IDENTITY_TAG] = "true"
     if target.properties.enable_row_tracking and row_tracking.PRESERVED_TAG not in tags:
         # Marks alone leave the other rows with their ids; with new files they may be new versions.

@@ -39,10 +39,10 @@ from lakebed.commands.rows.row_positions import IN_ANY_ORDER, RowPositions
 from lakebed.commands.rows.row_scan import ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.target.write_target import Target, evolved_table
+from lakebed.data_files.identity_high_water_marks import generated_identity_columns
 from lakebed.errors import MultipleMatchesError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.formats.identity_marks import drawn_columns
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import is_same_type, quote
@@ -369,7 +369,9 @@ class _Merge:
             # Only an unconditional delete may meet a row twice; the feed has it once.
             gone = gone.dropDuplicates([FILE, POSITION])
         frames = [gone.select(*before, kind.alias(CHANGE_TYPE))]
-        complete = [rows for rows in inserts if not drawn_columns(rows.given, self._schema)]
+        complete = [
+            rows for rows in inserts if not generated_identity_columns(rows.given, self._schema)
+        ]
         for rows in [*self._updates(changed, ()), *complete]:
             name = "update_postimage" if rows.updated else "insert"
             full = with_generated(rows.frame, self._schema, rows.given.__contains__)

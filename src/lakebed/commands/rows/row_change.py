@@ -19,9 +19,12 @@ from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.target.write_target import Target
 from lakebed.data_files.file_layout import HANDLED_FEATURES, FileLayout, WrittenFiles
+from lakebed.data_files.identity_high_water_marks import (
+    generated_identity_columns,
+    with_new_high_water_marks,
+)
 from lakebed.errors import JobFailedError
 from lakebed.formats.deletion_vectors import RowIndexSet
-from lakebed.formats.identity_marks import drawn_columns, moved_marks
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.synthetic_snapshot import mapped_field, synthetic_snapshot
 from lakebed.spark.columns.projection import quote
@@ -168,7 +171,9 @@ class RowChange:
         frames, drawing = [], []
         columns: set[str] = set()
         for rows in found.new:
-            drawn_here = () if rows.updated else drawn_columns(rows.given, layout.schema)
+            drawn_here = (
+                () if rows.updated else generated_identity_columns(rows.given, layout.schema)
+            )
             columns.update(drawn_here)
             if drawn_here:
                 drawing.append(rows)
@@ -191,7 +196,9 @@ class RowChange:
             drawn += new.adds
             schema, count = new.schema, count + new.num_rows
         # As in delta-spark the other rows of a command that draws values move the mark too.
-        return WrittenFiles([*adds, *drawn], moved_marks(schema, columns, adds), count), drawn
+        return WrittenFiles(
+            [*adds, *drawn], with_new_high_water_marks(schema, columns, adds), count
+        ), drawn
 
     def _prepared(self, rows: NewRows, layout: FileLayout, carried: Sequence[str]) -> DataFrame:
         frame = rows.frame

@@ -27,7 +27,7 @@ Matching = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True)
 class ReplacingRows(FrameRows):
-    """The twin of `arrow.rewrite`, with scans and writes of Spark.
+    """The twin of `arrow.table_rows`, with scans and writes of Spark.
 
     `matching` chooses the rows of a scan that go, in the place of a condition.
     """

@@ -33,7 +33,7 @@ from lakebed.spark.native.vector_columns import (
     VectorReader,
 )
 from lakebed.spark.stores.failures import reported_to
-from lakebed.spec.read_compatibility import check_read_compatible
+from lakebed.spec.columns.read_compatibility import check_read_compatible
 from lakebed.spec.schema import LONG, StructField, StructType
 from lakebed.transaction.read_set import OnRead
 

@@ -24,7 +24,7 @@ from lakebed.spark.session.carried_errors import carried
 from lakebed.spark.stores.store_options import translated
 from lakebed.spark.workers.batches import file_batches
 from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM, balanced
-from lakebed.spec.read_compatibility import check_read_compatible
+from lakebed.spec.columns.read_compatibility import check_read_compatible
 from lakebed.spec.schema import StructType, as_nullable, parse_schema, transform
 from lakebed.storage import open_store
 from lakebed.storage.locations import parse_location

@@ -45,7 +45,7 @@ from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
 from lakebed.spark.workers.vector_tasks import SCHEMA, VectorTask, written_vector
 from lakebed.spark.workers.write_tasks import write_files
 from lakebed.spec.actions import Add, DeletionVector
-from lakebed.spec.read_compatibility import check_read_compatible
+from lakebed.spec.columns.read_compatibility import check_read_compatible
 from lakebed.storage.store import Store
 
 

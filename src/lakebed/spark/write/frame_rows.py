@@ -13,7 +13,10 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.table_rows import TableRows
 from lakebed.data_files.file_layout import FileLayout, WrittenFiles
-from lakebed.formats.identity_marks import drawn_columns, moved_marks
+from lakebed.data_files.identity_high_water_marks import (
+    generated_identity_columns,
+    with_new_high_water_marks,
+)
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.plane.plane import FileSettings, Plane
@@ -75,7 +78,7 @@ class FrameRows:
             settings = self._settings(layout)
             rows = TableRows(self.store, local, settings.max_rows_per_file)
             return self._finished(rows.write(layout.with_codec(settings.compression)), layout)
-        drawn = drawn_columns(self.schema, layout.schema)
+        drawn = generated_identity_columns(self.schema, layout.schema)
         numbering = self.plane.num_partitions(self.frame, layout) if drawn else None
         rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
         if not drawn:
@@ -114,7 +117,7 @@ class FrameRows:
         self, adds: Sequence[Add], layout: FileLayout, drawn: Sequence[str]
     ) -> WrittenFiles:
         count = sum(orjson.loads(add.stats or "{}")[NUM_RECORDS] for add in adds)
-        schema = moved_marks(layout.schema, drawn, adds)
+        schema = with_new_high_water_marks(layout.schema, drawn, adds)
         return self._finished(WrittenFiles(list(adds), schema, count), layout)
 
     def _finished(self, written: WrittenFiles, layout: FileLayout) -> WrittenFiles:

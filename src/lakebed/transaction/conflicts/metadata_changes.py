@@ -26,7 +26,7 @@ def is_harmless(old: Metadata, new: Metadata, protocol: Protocol) -> bool:
     return _harmless_properties(old, new, protocol) and _harmless_schema(old, new)
 
 
-def moves_identity_marks_only(old: Metadata, new: Metadata) -> bool:
+def moves_high_water_marks_only(old: Metadata, new: Metadata) -> bool:
     """Whether the change is nothing but values that identity columns have given out."""
     if old == new or replace(new, schema_string=old.schema_string) != old:
         return False

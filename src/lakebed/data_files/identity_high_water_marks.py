@@ -19,7 +19,7 @@ from lakebed.spec.schema import StructField, StructType
 from lakebed.spec.stats import MAX_VALUES, MIN_VALUES, NULL_COUNT, NUM_RECORDS
 
 
-def drawn_columns(given: StructType, schema: StructType) -> tuple[str, ...]:
+def generated_identity_columns(given: StructType, schema: StructType) -> tuple[str, ...]:
     """The identity columns that rows with the columns `given` get from the table."""
     return tuple(
         field.name
@@ -28,7 +28,9 @@ def drawn_columns(given: StructType, schema: StructType) -> tuple[str, ...]:
     )
 
 
-def moved_marks(schema: StructType, drawn: Collection[str], adds: Sequence[Add]) -> StructType:
+def with_new_high_water_marks(
+    schema: StructType, drawn: Collection[str], adds: Sequence[Add]
+) -> StructType:
     """The schema after the files were written; their statistics cover all identity columns."""
     if not drawn:
         return schema
