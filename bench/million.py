@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA
-from lakebed.log.files import FileState, MemoryFiles, empty_tail
+from lakebed.log.file_state import FileState, MemoryFiles, empty_tail
 from lakebed.log.listing.log_names import LogFile, commit_path
 from lakebed.log.listing.segment import LogSegment
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from lakebed.errors import ObjectExistsError
 from lakebed.formats import commit_file as commit
-from lakebed.log.listing.keys import file_key
+from lakebed.log.listing.file_keys import file_key
 from lakebed.log.listing.log_names import LogFile, commit_path, compaction_path
 from lakebed.spec.actions import Action, Add, DomainMetadata, Metadata, Protocol, Remove, Txn
 from lakebed.storage.store import Store

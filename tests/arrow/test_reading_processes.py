@@ -25,7 +25,7 @@ from lakebed.commands.optimize.bins import by_partition
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.errors import DataFileError, JobFailedError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path
 
@@ -199,7 +199,7 @@ from lakebed.arrow import many_files, reading_processes
 from lakebed.commands.optimize import local
 from lakebed.commands.optimize.bins import by_partition
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 
 local.MIN_FILES = 1
 reading_processes._num_processors = lambda: 2

@@ -17,7 +17,7 @@ from test_row_change_matrix import CHANGES, Rows, others, source, start, states
 
 import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
-from lakebed.log.vectors import deleted_rows
+from lakebed.log.deleted_rows import deleted_rows
 from lakebed.spark.native.native_plane import NativePlane
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.plane.position_bitmaps import FILE, POSITION

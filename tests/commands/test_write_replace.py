@@ -23,7 +23,7 @@ from lakebed.errors import (
     PredicateError,
 )
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
 from lakebed.transaction import Transaction

@@ -12,7 +12,7 @@ from strategies import Model, histories, key_of
 from lakebed.errors import LogCorruptedError
 from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import adds_from_table, adds_to_table, removes_to_table
-from lakebed.log.files import FileState, MemoryFiles, empty_tail, tail_of
+from lakebed.log.file_state import FileState, MemoryFiles, empty_tail, tail_of
 from lakebed.log.replay import Replay, TableHead, head_of
 from lakebed.spec.actions import (
     Action,

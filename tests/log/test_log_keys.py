@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.log.listing.keys import canonical_path, file_key, spellings, vector_id
+from lakebed.log.listing.file_keys import canonical_path, file_key, spellings, vector_id
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^"}
 PATHS = [

@@ -21,7 +21,7 @@ from timed_store import TimedStore
 from faults import Fault, FaultStore
 from lakebed.errors import StorageError
 from lakebed.formats import last_checkpoint
-from lakebed.log.listing.hint import cleaned_up_to
+from lakebed.log.listing.checkpoint_hint import cleaned_up_to
 from lakebed.log.listing.log_names import LAST_CHECKPOINT, checksum_path, classic_checkpoint_path
 from lakebed.log.post_commit import PostCommit, run_hooks
 from lakebed.log.snapshot import Snapshot

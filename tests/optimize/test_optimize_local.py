@@ -30,7 +30,7 @@ from lakebed.commands.target.row_target import RowTarget
 from lakebed.data_files.curves import Curve, Kind
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
 

@@ -24,9 +24,9 @@ from lakebed.errors import TableNotFoundError
 from lakebed.expressions import parse_predicate
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
+from lakebed.log.deleted_rows import deleted_rows
 from lakebed.log.maintenance.cleanup import clean_up
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.vectors import deleted_rows
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.paths import decode_path
 from lakebed.tables.table import Table

@@ -17,7 +17,7 @@ from written_tables import settings
 import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 
 Change = tuple[int, int, str]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lakebed.errors import SchemaError
 from lakebed.spec import schema as s
-from lakebed.spec.columns.type_text import parse_type_text
+from lakebed.spec.columns.sql_types import parse_sql_type
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from lakebed.spec.columns.type_text import parse_type_text
     ],
 )
 def test_sql_types_are_understood(text: str, expected: s.DataType) -> None:
-    assert parse_type_text(text) == expected
+    assert parse_sql_type(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_sql_types_are_understood(text: str, expected: s.DataType) -> None:
 )
 def test_text_that_is_no_type_is_a_schema_error(text: str) -> None:
     with pytest.raises(SchemaError):
-        parse_type_text(text)
+        parse_sql_type(text)
 
 
 @given(st.text("arymp<>structdeil(),:` 19", max_size=20))
 def test_any_text_is_a_type_or_a_schema_error(text: str) -> None:
     try:
-        assert isinstance(parse_type_text(text), s.DataType)
+        assert isinstance(parse_sql_type(text), s.DataType)
     except SchemaError:
         return

@@ -8,8 +8,8 @@ from small_tables import append, file
 
 from lakebed.errors import ConflictError, InvalidCommitError, RowConflictError
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
+from lakebed.log.deleted_rows import StoredRows, deleted_rows
 from lakebed.log.snapshot import Snapshot
-from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage import Store
 from lakebed.transaction import Transaction

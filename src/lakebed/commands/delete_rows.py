@@ -19,7 +19,7 @@ from lakebed.commands.rows.row_scan import RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.expressions import references
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import quote

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import EvaluationError
-from lakebed.expressions.text import reader, round_decimal
+from lakebed.expressions.string_casts import reader, round_decimal
 from lakebed.expressions.values import FLOATING, INTEGRAL, TEMPORAL, Datum, arrow_type
 from lakebed.spec.schema import (
     BINARY,

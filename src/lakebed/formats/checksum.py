@@ -11,7 +11,7 @@ import orjson
 from lakebed.errors import LogCorruptedError
 from lakebed.formats import digest
 from lakebed.spec.actions import DomainMetadata, Metadata, Protocol, Txn
-from lakebed.spec.columns.fields import integer, required, required_integer, typed
+from lakebed.spec.columns.json_fields import integer, required, required_integer, typed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lakebed.errors import LogCorruptedError
-from lakebed.spec.columns.fields import integer, required_integer, string_map, typed
+from lakebed.spec.columns.json_fields import integer, required_integer, string_map, typed
 
 
 @dataclass(frozen=True)

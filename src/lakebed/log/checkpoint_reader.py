@@ -15,7 +15,7 @@ from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import commit_file as commit
 from lakebed.formats.checkpoint_decoder import ParquetCheckpoint
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, FileTableBuilder
-from lakebed.log.files import FileSource, MemoryFiles
+from lakebed.log.file_state import FileSource, MemoryFiles
 from lakebed.log.listing.log_names import LogFile, sidecar_path
 from lakebed.log.listing.segment import CheckpointRef
 from lakebed.log.replay import TableHead, head_of

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakebed.errors import LogCorruptedError
 from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, FileTableBuilder
-from lakebed.log.listing.keys import file_key
+from lakebed.log.listing.file_keys import file_key
 from lakebed.spec.actions import (
     Action,
     Add,

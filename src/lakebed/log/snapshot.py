@@ -19,7 +19,7 @@ from lakebed.formats import checksum as checksum_format
 from lakebed.formats.checksum import VersionChecksum
 from lakebed.formats.digest import has_digest
 from lakebed.log.checkpoint_reader import CheckpointReader
-from lakebed.log.files import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
+from lakebed.log.file_state import ADD_FIELDS, REMOVE_FIELDS, FileState, tail_of
 from lakebed.log.listing.log_names import LogFile, checksum_path, commit_path
 from lakebed.log.listing.segment import LogSegment
 from lakebed.log.replay import Replay, TableHead

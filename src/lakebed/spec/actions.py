@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from lakebed.spec.columns.fields import (
+from lakebed.spec.columns.json_fields import (
     Json,
     broken,
     compact,
@@ -131,7 +131,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class DeletionVector:
-    """PROTOCOL: Deletion Vector Descriptor Schema. Paths and bytes: `spec.deletion_vectors`."""
+    """PROTOCOL: Deletion Vector Descriptor Schema. Paths and bytes: `spec.vector_descriptors`."""
 
     storage_type: str
     path_or_inline_dv: str

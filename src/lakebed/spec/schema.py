@@ -1,7 +1,7 @@
 """Table schemas as values, and their JSON form (PROTOCOL: Schema Serialization Format).
 
 Reading is lenient, as delta-spark is: a schema with two columns of one name is parsed. The rules
-for schemas that are about to be written are in `spec.schema_validation`.
+for schemas that are about to be written are in `spec.columns.schema_validation`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class UserDefinedType(DataType):
 
 @dataclass(frozen=True)
 class StructField:
-    """A column. `metadata` is kept as the log has it; `spec.column_metadata` reads it."""
+    """A column. `metadata` is kept as the log has it; `spec.columns.column_metadata` reads it."""
 
     name: str
     data_type: DataType

@@ -57,7 +57,7 @@ def external_locations(value: Any) -> frozenset[Location] | None:
         value = value.split(",")
     if isinstance(value, Mapping) or not isinstance(value, Sequence | set | frozenset):
         raise InvalidArgumentError(
-            f"{EXTERNAL_PATHS}={value!r} names no places",
+            f"{EXTERNAL_PATHS}={value!r} names no stores",
             hint=f"give {ALLOW!r}, or URLs such as 's3://bucket,abfss://container@account.host'",
         )
     texts = [str(each).strip() for each in value]
@@ -69,7 +69,7 @@ def external_locations(value: Any) -> frozenset[Location] | None:
 def _location(url: str) -> Location:
     if _URL.match(url) is None:
         raise InvalidArgumentError(
-            f"{EXTERNAL_PATHS} has {url!r}, which is not the URL of a place",
+            f"{EXTERNAL_PATHS} has {url!r}, which is not the URL of a store",
             hint="give a URL such as 's3://bucket'",
         )
     return parse_location(url if "/" in url.partition("://")[2] else f"{url}/").root

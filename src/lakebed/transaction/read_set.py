@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from lakebed.expressions.tree import Expression
-from lakebed.log.listing.keys import canonical_path
+from lakebed.log.listing.file_keys import canonical_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, Remove
 

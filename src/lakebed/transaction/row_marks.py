@@ -16,7 +16,7 @@ import orjson
 
 from lakebed.errors import InvalidArgumentError, InvalidCommitError
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
-from lakebed.log.vectors import StoredRows, deleted_rows
+from lakebed.log.deleted_rows import StoredRows, deleted_rows
 from lakebed.spec.actions import Action, Add, DeletionVector, Remove
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.stats import TIGHT_BOUNDS

@@ -39,9 +39,9 @@ from lakebed.arrow.small_files.small_files import (
 )
 from lakebed.errors import DataFileError, ObjectNotFoundError, SchemaError
 from lakebed.formats.arrow_types import to_arrow_schema
+from lakebed.log.deleted_rows import deleted_rows
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.synthetic_snapshot import synthetic_snapshot
-from lakebed.log.vectors import deleted_rows
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import (
     DATE,

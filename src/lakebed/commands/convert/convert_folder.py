@@ -37,7 +37,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import MODE, mapping_mode
-from lakebed.spec.columns.type_text import parse_type_text
+from lakebed.spec.columns.sql_types import parse_sql_type
 from lakebed.spec.features import is_supported
 from lakebed.spec.iceberg_compat import COMPATS
 from lakebed.spec.paths import encode_path
@@ -82,7 +82,7 @@ def partition_schema(given: PartitionSchema | None) -> StructType | None:
             f"partition_schema is of type {type(given).__name__}",
             hint="give a text such as 'day DATE, region STRING'",
         )
-    parsed = parse_type_text(f"struct<{given}>")
+    parsed = parse_sql_type(f"struct<{given}>")
     assert isinstance(parsed, StructType)
     return parsed
 

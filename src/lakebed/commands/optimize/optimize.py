@@ -31,7 +31,7 @@ from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.expressions import Expression, parse_predicate, references, to_sql
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.session.session_kind import is_connect

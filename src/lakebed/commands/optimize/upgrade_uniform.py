@@ -24,7 +24,7 @@ from lakebed.commands.target.metadata_change import AlterTarget, Change, operati
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import ConcurrentWriteError, ConflictError, TablePropertyError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.columns.column_mapping import MODE, mapping_mode
 from lakebed.spec.features import upgraded_for

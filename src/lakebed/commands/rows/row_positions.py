@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 
 from lakebed.commands.rows.row_scan import RowScan
 from lakebed.errors import InvalidCommitError
-from lakebed.log.vectors import StoredRows
+from lakebed.log.deleted_rows import StoredRows
 from lakebed.spark.plane.position_bitmaps import Positions
 from lakebed.spark.plane.vector_files import WrittenVector
 from lakebed.transaction.row_marks import prefix_length

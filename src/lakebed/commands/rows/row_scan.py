@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
+from lakebed.log.deleted_rows import StoredRows, deleted_rows
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.synthetic_snapshot import mapped_field, synthetic_snapshot
-from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.plane.position_bitmaps import FILE, POSITION

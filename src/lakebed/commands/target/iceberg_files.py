@@ -16,7 +16,7 @@ from lakebed.commands.target.file_footers import files_whose_footer
 from lakebed.errors import TablePropertyError
 from lakebed.formats.arrow_types import FIELD_ID, parquet_schema
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, Metadata
 from lakebed.spec.columns.column_mapping import mapping_mode, physical_name, physical_schema

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.formats.statistics.stats_to_json import write_stats
-from lakebed.log.files import ADD_FIELDS
-from lakebed.log.listing.keys import file_key
+from lakebed.log.file_state import ADD_FIELDS
+from lakebed.log.listing.file_keys import file_key
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 

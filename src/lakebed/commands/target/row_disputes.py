@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakebed.arrow.file_rows import rows_at
 from lakebed.errors import DataFileError, RowConflictError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
 from lakebed.transaction.read_set import paths_of
 

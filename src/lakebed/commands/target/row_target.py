@@ -17,7 +17,7 @@ from lakebed.errors import (
     RowConflictError,
 )
 from lakebed.expressions import Expression, parse_predicate
-from lakebed.expressions.zones import depends_on_zone, is_utc
+from lakebed.expressions.time_zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.columns.bound_columns import BoundColumns, TableFrames

@@ -20,9 +20,9 @@ from lakebed.commands.vacuum.vacuum_options import Retention, VacuumOptions, ret
 from lakebed.commands.vacuum.vacuum_selection import Selection, select
 from lakebed.errors import ObjectNotFoundError, VersionNotFoundError
 from lakebed.iceberg import referenced_paths
+from lakebed.log.listing.checkpoint_hint import cleaned_up_to
 from lakebed.log.listing.commit_times import CommitTimes
 from lakebed.log.listing.file_locations import FileLocations, is_outside
-from lakebed.log.listing.hint import cleaned_up_to
 from lakebed.log.listing.listing import read_hint
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.maintenance.checkpoint_hook import checkpoint_interval

@@ -26,9 +26,9 @@ from lakebed.expressions import (
     parse_predicate,
     references,
 )
-from lakebed.expressions.zones import depends_on_zone, is_utc
+from lakebed.expressions.time_zones import depends_on_zone, is_utc
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, AddCdc, Remove

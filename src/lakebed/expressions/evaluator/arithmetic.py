@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lakebed.errors import EvaluationError
 from lakebed.expressions.casting import fit_decimal
-from lakebed.expressions.text import round_decimal
+from lakebed.expressions.string_casts import round_decimal
 from lakebed.expressions.values import Datum, arrow_type, is_numeric
 from lakebed.spec.schema import DataType, DecimalType
 

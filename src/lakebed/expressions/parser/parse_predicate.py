@@ -39,7 +39,7 @@ from lakebed.expressions.tree import (
     Or,
     literal,
 )
-from lakebed.spec.columns.type_text import parse_type_text
+from lakebed.spec.columns.sql_types import parse_sql_type
 from lakebed.spec.schema import (
     BINARY,
     BOOLEAN,
@@ -434,7 +434,7 @@ class _Parser:
             end = self.token.end
             self.expect_symbol(")")
         try:
-            data_type = parse_type_text(self.sql[name.position : end])
+            data_type = parse_sql_type(self.sql[name.position : end])
         except SchemaError as error:
             raise self.at(name).error(error.message) from error
         is_text = str(data_type).startswith(("char(", "varchar("))

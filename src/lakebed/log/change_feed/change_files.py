@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from lakebed.errors import DataFileError, LogCorruptedError, ObjectNotFoundError
 from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, encode_bitmap, read_vector
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.listing.keys import canonical_path
+from lakebed.log.listing.file_keys import canonical_path
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Add, AddCdc, CommitInfo, DeletionVector, Remove
 from lakebed.spec.limits import FILE_ROWS

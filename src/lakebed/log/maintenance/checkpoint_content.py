@@ -20,7 +20,7 @@ from lakebed.formats.file_actions import ADD_SCHEMA, REMOVE_SCHEMA, map_values
 from lakebed.formats.statistics.stats_from_json import parse_stats
 from lakebed.formats.statistics.stats_from_structs import conform_stats
 from lakebed.formats.statistics.stats_to_json import write_stats
-from lakebed.log.files import FileState, MemoryFiles, empty_tail
+from lakebed.log.file_state import FileState, MemoryFiles, empty_tail
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, Protocol, Txn
 from lakebed.spec.columns.column_mapping import mapping_mode, physical_name, physical_schema

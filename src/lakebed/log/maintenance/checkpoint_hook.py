@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakebed.formats.last_checkpoint import LastCheckpoint
-from lakebed.log.listing.hint import cleaned_up_to, publish_hint
+from lakebed.log.listing.checkpoint_hint import cleaned_up_to, publish_hint
 from lakebed.log.listing.listing import read_hint
 from lakebed.log.listing.segment import LogSegment
 from lakebed.log.maintenance.checkpoint_content import content_of

@@ -20,7 +20,7 @@ from lakebed.formats.checkpoint_encoder import PARSED_STATS, SIDECAR_KINDS, V1_K
 from lakebed.formats.file_actions import ADD_SCHEMA, adds_from_table, removes_from_table
 from lakebed.formats.last_checkpoint import LastCheckpoint
 from lakebed.formats.statistics.stats_to_json import write_stats
-from lakebed.log.listing.hint import publish_hint
+from lakebed.log.listing.checkpoint_hint import publish_hint
 from lakebed.log.listing.log_names import (
     LogFile,
     classic_checkpoint_path,

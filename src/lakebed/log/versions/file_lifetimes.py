@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from lakebed.errors import LogCorruptedError, ObjectNotFoundError
 from lakebed.formats import commit_file as commit
+from lakebed.log.listing.file_keys import file_key
 from lakebed.log.listing.file_locations import FileLocations, checked_reference
-from lakebed.log.listing.keys import file_key
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.listing.segment import build_segment, complete_checkpoints

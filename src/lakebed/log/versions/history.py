@@ -1,7 +1,7 @@
 """What was done to a table, commit by commit, newest first (delta-spark's DESCRIBE HISTORY).
 
 After delta-spark's columns comes `readable`: false where a VACUUM of Lakebed has recorded that the
-version lost files, else null, which is "nobody looked". `log.readable` looks.
+version lost files, else null, which is "nobody looked". `log.versions.readable` looks.
 """
 
 from __future__ import annotations

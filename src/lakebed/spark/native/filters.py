@@ -36,8 +36,8 @@ from lakebed.expressions import (
 )
 from lakebed.expressions.casting import is_widening
 from lakebed.expressions.evaluator.functions import TRUNCATIONS
+from lakebed.expressions.time_zones import is_utc
 from lakebed.expressions.values import TEMPORAL, is_atomic
-from lakebed.expressions.zones import is_utc
 from lakebed.spark.columns.spark_types import stored_name
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spec.columns.column_metadata import collations

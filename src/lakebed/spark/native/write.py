@@ -109,7 +109,7 @@ def _dictionary_settings(layout: FileLayout) -> dict[str, str]:
     """No dictionaries of floating-point leaves, unless the table asks for them.
 
     Spark looks 0.0 up in the dictionary of a row group, where -0.0 is another value, and would skip
-    the row group. Its writer does not tell whether there is a -0.0. See `arrow.parquet_bytes`.
+    the row group. Its writer does not tell whether there is one. See `arrow.write.parquet_bytes`.
     """
     if layout.configuration.get(FLOAT_DICTIONARIES, "").lower() == "true":
         return {}

@@ -56,7 +56,7 @@ class Plane(Protocol):
         ...
 
     def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
-        """The rows of a snapshot that is in no log (`log.made`), with all its columns.
+        """The rows of a synthetic snapshot (`log.synthetic_snapshot`), with all its columns.
 
         With `positions` the last column is `POSITION`.
         """

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
-from lakebed.log.vectors import deleted_rows
+from lakebed.log.deleted_rows import deleted_rows
 from lakebed.spark.plane.position_bitmaps import FILE, SEEN, row_indexes
 from lakebed.spark.plane.vector_files import WrittenVector
 from lakebed.spark.session.carried_errors import carried

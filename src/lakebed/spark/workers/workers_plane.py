@@ -18,7 +18,7 @@ from lakebed.data_files.curves import Curve
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import InvalidArgumentError, PredicateError
 from lakebed.expressions import parse_predicate
-from lakebed.expressions.zones import depends_on_zone, is_utc
+from lakebed.expressions.time_zones import depends_on_zone, is_utc
 from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog

@@ -233,8 +233,8 @@ def _tests(
 ) -> Iterator[tuple[Path, Test]]:
     """The conditions on a value that nothing in it is null where the schema takes no nulls.
 
-    The rule about structs that are null is that of `arrow.nulls`. `is_element`: the value is in an
-    array or a map.
+    The rule about structs that are null is that of `arrow.write.rows`. `is_element`: the value
+    is in an array or a map.
     """
     if not nullable:
         yield path, lambda value: value.isNotNull()

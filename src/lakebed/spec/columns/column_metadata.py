@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from lakebed.errors import ConstraintViolationError, SchemaError
-from lakebed.spec.columns.type_text import parse_type_text
+from lakebed.spec.columns.sql_types import parse_sql_type
 from lakebed.spec.schema import (
     CHAR_VARCHAR,
     ArrayType,
@@ -176,7 +176,7 @@ def char_varchar(field: StructField) -> str | None:
 def length_limits(field: StructField) -> dict[Path, LengthLimit]:
     """The limits inside a column by field path below it; a plain string has the path `()`."""
     declared = char_varchar(field)
-    return {} if declared is None else dict(_limits(parse_type_text(declared), ()))
+    return {} if declared is None else dict(_limits(parse_sql_type(declared), ()))
 
 
 def collations(field: StructField) -> Mapping[str, str]:

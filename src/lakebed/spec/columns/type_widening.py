@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakebed.errors import SchemaError, UnsupportedFeatureError
-from lakebed.spec.columns.type_text import parse_type_text
+from lakebed.spec.columns.sql_types import parse_sql_type
 from lakebed.spec.schema import (
     BYTE,
     DATE,
@@ -91,8 +91,8 @@ class TypeChange:
             raise SchemaError(f"{TYPE_CHANGES} must have fromType and toType: {raw!r}")
         version = raw.get("tableVersion")
         return cls(
-            from_type=parse_type_text(before),
-            to_type=parse_type_text(after),
+            from_type=parse_sql_type(before),
+            to_type=parse_sql_type(after),
             field_path=tuple(path.split(".")) if path else (),
             table_version=version if isinstance(version, int) else None,
         )

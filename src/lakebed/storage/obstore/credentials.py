@@ -21,7 +21,7 @@ INSTANCE = "instance_credentials"
 
 
 @dataclass(frozen=True)
-class _Ways:
+class _CredentialOptions:
     """Each of `complete` is enough; `pairs` need one another. All are names without a prefix."""
 
     complete: tuple[str, ...]
@@ -29,8 +29,8 @@ class _Ways:
     missing: str
 
 
-_WAYS = {
-    "s3": _Ways(
+_CREDENTIALS = {
+    "s3": _CredentialOptions(
         (
             "skip_signature",
             "web_identity_token_file",
@@ -42,7 +42,7 @@ _WAYS = {
         (("access_key_id", "secret_access_key"),),
         "aws_access_key_id and aws_secret_access_key, or skip_signature=true for a public bucket",
     ),
-    "az": _Ways(
+    "az": _CredentialOptions(
         (
             "account_key",
             "access_key",
@@ -66,7 +66,7 @@ _WAYS = {
         "azure_storage_account_key or azure_storage_sas_token, or skip_signature=true for a public "
         "container",
     ),
-    "gs": _Ways(
+    "gs": _CredentialOptions(
         (
             "service_account",
             "service_account_path",
@@ -85,11 +85,11 @@ _GOOGLE_USER = Path(".config", "gcloud", "application_default_credentials.json")
 
 def require_whole_pairs(location: Location, options: Options) -> None:
     """`StoreCredentialsError` if a name is given without its secret, or the other way round."""
-    ways = _WAYS.get(location.scheme)
-    if ways is None:
+    known = _CREDENTIALS.get(location.scheme)
+    if known is None:
         return
     given = _given(location.scheme, options.config(location.scheme))
-    for pair in ways.pairs:
+    for pair in known.pairs:
         absent = [name for name in pair if not given.get(name)]
         if len(absent) == 1:
             raise StoreCredentialsError(
@@ -100,20 +100,20 @@ def require_whole_pairs(location: Location, options: Options) -> None:
 
 def require_credentials(location: Location, options: Options) -> None:
     """`StoreCredentialsError` if there are none."""
-    ways = _WAYS.get(location.scheme)
-    if ways is None or options.instance_credentials:
+    known = _CREDENTIALS.get(location.scheme)
+    if known is None or options.instance_credentials:
         return
     given = _given(location.scheme, options.config(location.scheme))
-    if any(given.get(name, "").lower() not in ("", "false") for name in ways.complete):
+    if any(given.get(name, "").lower() not in ("", "false") for name in known.complete):
         return
-    if any(given.get(name) for pair in ways.pairs for name in pair):
+    if any(given.get(name) for pair in known.pairs for name in pair):
         return
     if location.scheme == "gs" and (Path.home() / _GOOGLE_USER).is_file():
         return
     raise StoreCredentialsError(
         f"there are no credentials for {location.root.url}",
-        hint=f"Set the storage options {ways.missing}. For those of the machine that this runs on, "
-        f"set {INSTANCE}=true.",
+        hint=f"Set the storage options {known.missing}. For those of the machine that this runs "
+        f"on, set {INSTANCE}=true.",
     )
 
 

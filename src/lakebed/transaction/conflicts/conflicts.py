@@ -40,7 +40,7 @@ from lakebed.expressions.skipping import skip
 from lakebed.expressions.tree import Expression
 from lakebed.formats.file_actions import adds_to_table
 from lakebed.formats.statistics.file_statistics import FileColumns
-from lakebed.log.listing.keys import file_key, spellings
+from lakebed.log.listing.file_keys import file_key, spellings
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, CommitInfo, Protocol, Txn
 from lakebed.spec.columns.column_mapping import mapping_mode

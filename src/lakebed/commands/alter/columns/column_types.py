@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.formats.arrow_types import from_arrow_type
 from lakebed.spec.columns.column_metadata import COMMENT
-from lakebed.spec.columns.type_text import parse_type_text
+from lakebed.spec.columns.sql_types import parse_sql_type
 from lakebed.spec.schema import (
     CHAR_VARCHAR,
     STRING,
@@ -35,7 +35,7 @@ def to_type(given: Any) -> DataType:
     if isinstance(given, DataType):
         return given
     if isinstance(given, str):
-        return parse_type_text(given)
+        return parse_sql_type(given)
     if isinstance(given, pa.DataType):
         return from_arrow_type(given)
     as_json = getattr(given, "jsonValue", None)

@@ -13,7 +13,7 @@ from lakebed.commands.target.metadata_change import AlterTarget, Change, operati
 from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.checkpoint_reader import CheckpointReader
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.listing.segment import CheckpointRef, complete_checkpoints

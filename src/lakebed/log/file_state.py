@@ -18,7 +18,7 @@ from lakebed.formats.file_actions import (
     adds_to_table,
     removes_to_table,
 )
-from lakebed.log.listing.keys import file_key, spellings
+from lakebed.log.listing.file_keys import file_key, spellings
 from lakebed.log.replay import TailFiles
 from lakebed.spec.actions import Add, Remove
 

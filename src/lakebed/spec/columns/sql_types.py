@@ -1,7 +1,7 @@
-"""Types in SQL spelling, as they stand inside column metadata.
+"""SQL type names such as `bigint` or `array<varchar(10)>`, as column metadata holds them.
 
 `delta.typeChanges` (PROTOCOL: Type Change Metadata) and Spark's char/varchar metadata hold types as
-text such as `bigint` or `array<varchar(10)>`.
+strings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lakebed.spec.schema import (
 )
 
 
-def parse_type_text(text: str) -> DataType:
+def parse_sql_type(text: str) -> DataType:
     """The type; `char(n)` and `varchar(n)` become primitive types of that name."""
     reader = _Reader(text)
     parsed = reader.data_type(0)
