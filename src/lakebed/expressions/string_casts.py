@@ -123,12 +123,12 @@ def _boolean(text: str) -> bool | None:
 def _days(text: str) -> int | None:
     match = _DATE.fullmatch(text.strip(_BLANKS))
     days = None if match is None else parse_date(f"{match[1]}-{match[2] or 1}-{match[3] or 1}")
-    return _fitting(days, 32)
+    return _in_range(days, 32)
 
 
 def _local_micros(text: str) -> int | None:
     match = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
-    return None if match is None else _fitting(_clock_micros(match), 64)
+    return None if match is None else _in_range(_clock_micros(match), 64)
 
 
 def _micros(text: str) -> int | None:
@@ -137,7 +137,7 @@ def _micros(text: str) -> int | None:
     if match is None or local is None:
         return None
     seconds = _offset_seconds(match[8], local)
-    return None if seconds is None else _fitting(local - seconds * MICROS_PER_SECOND, 64)
+    return None if seconds is None else _in_range(local - seconds * MICROS_PER_SECOND, 64)
 
 
 def _clock_micros(match: re.Match[str]) -> int | None:
@@ -170,7 +170,7 @@ def _named_offset_seconds(zone: str, local: int) -> int | None:
     return None if offset is None else int(offset.total_seconds())
 
 
-def _fitting(value: int | None, bits: int) -> int | None:
+def _in_range(value: int | None, bits: int) -> int | None:
     limit = 1 << (bits - 1)
     return value if value is not None and -limit <= value < limit else None
 

@@ -146,8 +146,8 @@ def _unexpired(
 
 def _schemas(base: Document | None, table: IcebergTable, number: int) -> list[dict[str, Any]]:
     before = [] if base is None else [s for s in base["schemas"] if s["schema-id"] != number]
-    made = {"type": "struct", "schema-id": number, "fields": table.fields}
-    return sorted([*before, made], key=lambda schema: int(schema["schema-id"]))
+    schema = {"type": "struct", "schema-id": number, "fields": table.fields}
+    return sorted([*before, schema], key=lambda each: int(each["schema-id"]))
 
 
 def _current_fields(document: Document) -> list[dict[str, Any]]:

@@ -79,14 +79,14 @@ _PRIMITIVES: Mapping[str, str] = {
 
 
 def _field(field: StructField) -> Json:
-    made = {
+    known = {
         "id": _id(field),
         "name": field.name,
         "required": not field.nullable,
         "type": _type(field.data_type, field, physical_name(field)),
     }
     comment = field.metadata.get("comment")
-    return {**made, "doc": comment} if isinstance(comment, str) else made
+    return {**known, "doc": comment} if isinstance(comment, str) else known
 
 
 def _type(data_type: DataType, field: StructField, path: str) -> str | Json:
@@ -145,9 +145,9 @@ def _without_id(name: str) -> UnsupportedFeatureError:
 
 def _mapped(field: StructField) -> Json:
     path = physical_name(field)
-    made: Json = {"field-id": _id(field), "names": [path]}
+    mapped: Json = {"field-id": _id(field), "names": [path]}
     inner = _mapped_inside(field.data_type, field, path)
-    return {**made, "fields": inner} if inner else made
+    return {**mapped, "fields": inner} if inner else mapped
 
 
 def _mapped_inside(data_type: DataType, field: StructField, path: str) -> list[Json]:
@@ -158,13 +158,13 @@ def _mapped_inside(data_type: DataType, field: StructField, path: str) -> list[J
         parts = [("element", data_type.element_type)]
     elif isinstance(data_type, MapType):
         parts = [("key", data_type.key_type), ("value", data_type.value_type)]
-    made = []
+    mapped = []
     for name, kind in parts:
         below = f"{path}.{name}"
         each: Json = {"field-id": _nested_id(field, below), "names": [name]}
         inner = _mapped_inside(kind, field, below)
-        made.append({**each, "fields": inner} if inner else each)
-    return made
+        mapped.append({**each, "fields": inner} if inner else each)
+    return mapped
 
 
 def _collect(number: int, kind: str | Json, found: dict[int, str]) -> None:

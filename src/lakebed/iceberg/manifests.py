@@ -164,12 +164,12 @@ def _counts(entries: Sequence[Record]) -> Record:
 
 
 def _summaries(table: IcebergTable, entries: Sequence[Record]) -> list[Record]:
-    made = []
+    summaries = []
     names = partition_names(table)
     for name, data_type in zip(names, table.partition_types, strict=True):
         values = (from_avro(e["data_file"]["partition"][name], data_type) for e in entries)
-        made.append(partition_summary(values, data_type))
-    return made
+        summaries.append(partition_summary(values, data_type))
+    return summaries
 
 
 # --- schemas ------------------------------------------------------------------------------------
@@ -182,8 +182,8 @@ def partition_names(table: IcebergTable) -> list[str]:
 
 def _avro_name(name: str) -> str:
     """As Iceberg makes names valid: `a-b` is a_x2Db, `1a` is _1a."""
-    made = re.sub(r"[^A-Za-z0-9_]", lambda match: f"_x{ord(match[0]):X}", name)
-    return f"_{made}" if made[:1].isdigit() else made
+    valid = re.sub(r"[^A-Za-z0-9_]", lambda match: f"_x{ord(match[0]):X}", name)
+    return f"_{valid}" if valid[:1].isdigit() else valid
 
 
 def _field(number: int, name: str, kind: Any) -> Record:

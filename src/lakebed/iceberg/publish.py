@@ -145,12 +145,12 @@ class _Attempt:
         base = None if rebuild else self._base()
         if base is not None:
             try:
-                made = self._continued(base, actions)
+                document = self._continued(base, actions)
             except (LogCorruptedError, ObjectNotFoundError) as error:
                 _LOG.warning("%s: its Iceberg metadata is rebuilt: %s", self._table.location, error)
-                made = None
-            if made is not None:
-                return made
+                document = None
+            if document is not None:
+                return document
             self._forget()
         return self._rebuilt()
 
@@ -174,8 +174,8 @@ class _Attempt:
         if not self.draft.changed:
             return self._with_snapshot(base, None, base["last-sequence-number"], changes)
         time_ms = later_than(base, self._now)
-        made = self.draft.snapshot(self._table, changes.operation, time_ms, number, parent)
-        return self._with_snapshot(base, made, sequence, changes)
+        new = self.draft.snapshot(self._table, changes.operation, time_ms, number, parent)
+        return self._with_snapshot(base, new, sequence, changes)
 
     def _rebuilt(self) -> Document:
         sequence = 1 + (0 if self.before is None else self.before["last-sequence-number"])
@@ -186,8 +186,8 @@ class _Attempt:
                 f"the files of version {self._snapshot.version} do not add up to its totals"
             )
         time_ms = later_than(self.before, self._now)
-        made = self.draft.snapshot(self._table, "append", time_ms, number, None)
-        return self._with_snapshot(None, made, sequence, Changes())
+        new = self.draft.snapshot(self._table, "append", time_ms, number, None)
+        return self._with_snapshot(None, new, sequence, Changes())
 
     def _is_complete(self) -> bool:
         totals = self._snapshot.totals

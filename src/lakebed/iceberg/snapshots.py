@@ -70,7 +70,7 @@ class Draft:
         schema_id: int,
         parent: dict[str, Any] | None,
     ) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        snapshot: dict[str, Any] = {
             "snapshot-id": self.id,
             "sequence-number": self.sequence,
             "timestamp-ms": time_ms,
@@ -78,7 +78,9 @@ class Draft:
             "manifest-list": table.path(self.list_path),
             "summary": {"operation": operation, **self._summary(table)},
         }
-        return made if parent is None else {**made, "parent-snapshot-id": parent["snapshot-id"]}
+        if parent is not None:
+            snapshot["parent-snapshot-id"] = parent["snapshot-id"]
+        return snapshot
 
     def _summary(self, table: IcebergTable) -> dict[str, str]:
         numbers = {
@@ -213,18 +215,18 @@ class _Writer:
 
     def _split(self, entries: list[Record], manifest: Record, removed: set[str]) -> list[Record]:
         """All entries, those of removed files as deleted ones."""
-        draft, made = self._draft, []
+        draft, rewritten = self._draft, []
         for entry in entries:
             file = entry["data_file"]
             if file["file_path"] not in removed:
-                made.append(carried_entry(entry, manifest))
+                rewritten.append(carried_entry(entry, manifest))
                 continue
-            made.append(deleted_entry(entry, manifest, draft.id))
+            rewritten.append(deleted_entry(entry, manifest, draft.id))
             draft.deleted.append(file)
             draft.num_files -= 1
             draft.num_bytes -= file["file_size_in_bytes"]
             draft.num_rows -= file["record_count"]
-        return made
+        return rewritten
 
     def _write(self, entries: list[Record]) -> None:
         if not entries:

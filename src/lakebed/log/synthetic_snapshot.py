@@ -39,14 +39,14 @@ def synthetic_snapshot(
     more = [
         mapped_field(field, number, mode) for number, field in enumerate([*columns, *partitions])
     ]
-    made = replace(
+    described = replace(
         metadata,
         # Spark takes relations of one table and version for the same: this is another table.
         id=str(uuid.uuid4()),
         schema_string=schema_to_json(StructType((*schema.fields, *more))),
         partition_columns=(*metadata.partition_columns, *(field.name for field in partitions)),
     )
-    return Snapshot.created(store, [protocol, made, *adds])
+    return Snapshot.created(store, [protocol, described, *adds])
 
 
 def mapped_field(field: StructField, number: int, mode: str) -> StructField:

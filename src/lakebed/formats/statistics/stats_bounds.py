@@ -111,10 +111,10 @@ def _widened_decimals(
     steps = pc.multiply(pc.abs(values.cast(pa.float64())), 2 * 10.0**-_DOUBLE_DIGITS)
     distance = pc.add(steps, 10.0**-data_type.scale).cast(wide)
     moved = (pc.add if upwards else pc.subtract)(values.cast(wide), distance)
-    return pc.if_else(beyond, _fitting(moved, data_type), values)
+    return pc.if_else(beyond, _clamped(moved, data_type), values)
 
 
-def _fitting(values: pa.Decimal256Array, data_type: DecimalType) -> pa.Decimal128Array:
+def _clamped(values: pa.Decimal256Array, data_type: DecimalType) -> pa.Decimal128Array:
     """No value of the column lies beyond what its precision can hold, so no bound has to."""
     largest = pa.scalar(Decimal((0, (9,) * data_type.precision, -data_type.scale)), values.type)
     smallest = pa.scalar(largest.as_py().copy_negate(), values.type)
