@@ -12,7 +12,7 @@ import pytest
 from history import History, HistoryError
 from simulated_store import Objects, Odds, SimulatedStore
 
-from lakebed.commands.vacuum import plan
+from lakebed.commands.vacuum import vacuum_plan as plan
 from lakebed.commands.vacuum import vacuum_selection as selection
 from lakebed.log.maintenance import after_commit as maintenance
 from lakebed.log.maintenance import checkpoint_content, cleanup

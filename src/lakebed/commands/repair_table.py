@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakebed.commands.target.live_files import whole_files
+from lakebed.commands.target.live_files import missing, whole_files
 from lakebed.commands.target.log_only import HANDLED_FEATURES, commit_log_only
-from lakebed.commands.target.present_files import missing
 from lakebed.errors import AppendOnlyError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.listing.file_locations import Places

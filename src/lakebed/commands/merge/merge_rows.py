@@ -18,19 +18,18 @@ from pyspark.sql import Column, DataFrame
 
 from lakebed.arrow.file_rows import rows_at
 from lakebed.commands.delete_rows import ALL
-from lakebed.commands.merge.merge_columns import named_request
-from lakebed.commands.merge.merge_keys import NamedKeys
-from lakebed.commands.merge.merge_request import Clause, MergeRequest
-from lakebed.commands.merge.merge_source import Key, Look, Source
-from lakebed.commands.merge.merge_values import (
+from lakebed.commands.merge.merge_clauses import (
     ACTION,
     SOURCE,
     Clauses,
     assigned_schema,
+    named_request,
     output_name,
     source_name,
     target_name,
 )
+from lakebed.commands.merge.merge_request import Clause, MergeRequest
+from lakebed.commands.merge.merge_source import Key, Look, NamedKeys, Source
 from lakebed.commands.optimize.auto_compaction import auto_compact
 from lakebed.commands.rows.assignments import as_column, is_generated
 from lakebed.commands.rows.row_change import CHANGE_TYPE, Found, NewRows, RowChange

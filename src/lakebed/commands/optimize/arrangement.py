@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from lakebed.arrow.curves import Curve, Kind, quantiles
 from lakebed.arrow.write.write import FileLayout
-from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.commands.optimize.file_selection import Bin
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
-from lakebed.commands.optimize.bins import Sizes
+from lakebed.commands.optimize.file_selection import Sizes
 from lakebed.commands.optimize.optimize import optimize
 from lakebed.commands.optimize.request import OptimizeRequest, number
 from lakebed.commands.target.row_target import RowTarget

@@ -22,8 +22,8 @@ from lakebed.arrow.curves import Curve, Kind, quantiles
 from lakebed.arrow.small_files.many_files import ManyFiles, NotForArrowError
 from lakebed.arrow.small_files.reading_processes import MIN_FILES, Readers, lent
 from lakebed.arrow.write.write import FileLayout, FileWriter, stored_rows
-from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.commands.optimize.file_selection import Bin
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path

@@ -16,12 +16,10 @@ import orjson
 
 from lakebed.arrow.curves import MOST_KEY_BITS, Kind
 from lakebed.arrow.write.write import HANDLED_FEATURES
-from lakebed.commands.optimize import bins as files
+from lakebed.commands.optimize import file_selection as files
 from lakebed.commands.optimize.arrangement import Writer, is_shuffled
-from lakebed.commands.optimize.bins import Bin
-from lakebed.commands.optimize.cubes import in_cube, to_cluster
 from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
-from lakebed.commands.optimize.dropped_columns import with_dropped_columns
+from lakebed.commands.optimize.file_selection import Bin, in_cube, to_cluster, with_dropped_columns
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.progress import Share, progress
 from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest, local_bytes

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakebed.commands.optimize.bins import Sizes
+from lakebed.commands.optimize.file_selection import Sizes
 from lakebed.errors import InvalidArgumentError
 from lakebed.spec.iceberg_compat import IcebergCompat
 from lakebed.spec.properties import TableProperties

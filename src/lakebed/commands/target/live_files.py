@@ -6,15 +6,20 @@ PROTOCOL: Add File and Remove File. A file with another deletion vector is anoth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.formats.statistics.stats_writing import write_stats
 from lakebed.log.files import ADD_FIELDS
+from lakebed.log.listing.file_locations import Places, is_outside
 from lakebed.log.listing.keys import file_key
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.versions.readable import existing, list_paths
 from lakebed.spec.actions import Add
+from lakebed.storage.store import Store
 
 
 def whole_files(snapshot: Snapshot) -> pa.Table:
@@ -50,3 +55,23 @@ def _keys(files: pa.Table) -> pa.Array:
 
 
 _NONE = pa.array([], pa.string())
+
+
+# To ask for so many objects one by one takes longer than to list the table.
+_MANY = 1_000
+
+
+def missing(store: Store, adds: Sequence[Add]) -> list[str]:
+    """The data files and the files of their vectors that are gone. `store` is that of the table."""
+    places = Places(store)
+    wanted = [place for add in adds for place in places.of(add.path, _vector(add))]
+    if len(wanted) > _MANY and not store.cheap_probes:
+        outside = [place for place in wanted if is_outside(place)]
+        there = list_paths(store) | existing(store, outside)
+    else:
+        there = existing(store, wanted)
+    return [place for place in dict.fromkeys(wanted) if place not in there]
+
+
+def _vector(add: Add) -> dict[str, object] | None:
+    return None if add.deletion_vector is None else add.deletion_vector.to_json()

@@ -13,19 +13,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from lakebed.commands.vacuum.clock import own_clock, safe_clock
+from lakebed.commands.target.log_only import HANDLED_FEATURES, commit_log_only
 from lakebed.commands.vacuum.last_vacuum import remember_vacuum
-from lakebed.commands.vacuum.plan import Plan, check_request, make_plan
-from lakebed.commands.vacuum.record import record_end, record_failure, record_start
-from lakebed.commands.vacuum.sweep import Watch, sweep
-from lakebed.commands.vacuum.vacuum_options import VacuumOptions
+from lakebed.commands.vacuum.vacuum_options import Retention, VacuumOptions
+from lakebed.commands.vacuum.vacuum_plan import Plan, check_request, make_plan
 from lakebed.commands.vacuum.vacuum_report import VacuumResult, lost_table
 from lakebed.errors import LakebedError
-from lakebed.log.listing.listing import list_log
+from lakebed.formats import commit_file as commit
+from lakebed.log.listing.file_locations import Places, checked_reference
+from lakebed.log.listing.listing import list_log, newer_commits
+from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.file_lifetimes import rebuildable_versions
+from lakebed.log.versions.history import UNREADABLE_TAG
+from lakebed.log.versions.readable import THREADS
+from lakebed.spec.version_ranges import ranges_text
+from lakebed.storage.store import ObjectMeta, Store
+from lakebed.transaction import Operation, Transaction
 
 _LOG = logging.getLogger("lakebed")
 
@@ -117,3 +126,139 @@ def _result(
         pins=plan.pins,
         seconds=time.monotonic() - started,
     )
+
+
+def record_start(
+    log: TableLog, retention: Retention, doomed: Iterable[ObjectMeta], *, checked: bool
+) -> None:
+    parameters: dict[str, Any] = {
+        "retentionCheckEnabled": checked,
+        "defaultRetentionMillis": retention.default_ms,
+    }
+    if retention.specified_ms is not None:
+        parameters["specifiedRetentionMillis"] = retention.specified_ms
+    sizes = [found.size for found in doomed]
+    metrics = {"numFilesToDelete": len(sizes), "sizeOfDataToDelete": sum(sizes)}
+    _commit(log, "VACUUM START", parameters, metrics)
+
+
+def record_end(
+    log: TableLog, *, num_deleted: int, num_folders: int, unreadable: Iterable[int]
+) -> None:
+    """Also leaves which versions cannot be read now, for the history to show."""
+    text = ranges_text(unreadable)
+    tags = {UNREADABLE_TAG: text} if text else {}
+    metrics = {"numDeletedFiles": num_deleted, "numVacuumedDirectories": num_folders}
+    _commit(log, "VACUUM END", {"status": "COMPLETED"}, metrics, tags)
+
+
+def record_failure(log: TableLog) -> None:
+    _commit(log, "VACUUM END", {"status": "FAILED"}, {})
+
+
+def _commit(
+    log: TableLog,
+    name: str,
+    parameters: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    operation = Operation(name, parameters, changes_data=False, metrics=metrics, tags=tags or {})
+
+    def make(snapshot: Snapshot) -> Transaction:
+        return Transaction(snapshot, operation=operation, handles=HANDLED_FEATURES)
+
+    commit_log_only(log, make)
+
+
+def own_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def safe_clock(store: Store) -> int:
+    """The earlier of this machine's time and the store's, in milliseconds.
+
+    Files are as old as the store says. A machine whose clock is ahead of it would take what was
+    written a moment ago for older than it is. The store tells its time by an object that is made
+    for that; one that a killed VACUUM leaves is below the table and goes with a later VACUUM.
+    """
+    path = f"vacuum-clock-{uuid.uuid4()}"
+    before = own_clock()
+    store.put(path, b"")
+    try:
+        return min(before, store.head(path).modified_ms)
+    finally:
+        store.delete(path)
+
+
+BATCH = 1000
+_LOCAL_THREADS = 4
+
+
+class Watch:
+    """Spares files that commits after the plan refer to.
+
+    A RESTORE may bring back a file that had expired, and a very slow writer may commit one that
+    looks abandoned. If a commit changes the table's properties (a pin, a longer retention) or
+    protocol, everything is planned again.
+    """
+
+    def __init__(self, plan: Plan, replan: Callable[[], Plan]) -> None:
+        self._store = plan.snapshot.store
+        self._places = Places(self._store)
+        self._seen = plan.snapshot.version
+        self._spared: set[str] = set()
+        self._replan = replan
+        self._allowed: frozenset[str] | None = None
+
+    def allowed(self, paths: list[str]) -> list[str]:
+        """Those of the paths that may go as far as is known now."""
+        changed = self._look()
+        while changed:
+            plan = self._replan()
+            known = frozenset(plan.doomed)
+            self._allowed = known if self._allowed is None else self._allowed & known
+            changed = self._look()
+        return [path for path in paths if path not in self._spared and self._may_go(path)]
+
+    def _may_go(self, path: str) -> bool:
+        return self._allowed is None or path in self._allowed
+
+    def _look(self) -> bool:
+        """Take in the commits since; whether one of them changes what VACUUM goes by."""
+        changed = False
+        for file in newer_commits(self._store, self._seen):
+            for name, raw in commit.decode(self._store.get(file.path), file.path):
+                if name in ("add", "remove"):
+                    self._spared.update(self._places.of(*checked_reference(raw, file.path)))
+                elif name == "cdc":
+                    self._spared.update(self._places.of(checked_reference(raw, file.path)[0], None))
+                elif name in ("metaData", "protocol"):
+                    changed = True
+            self._seen = file.version
+        return changed
+
+
+def sweep(store: Store, paths: list[str], watch: Watch) -> Iterator[str]:
+    """Delete the paths; yields each that is gone. The first failure ends it, after its batch."""
+    threads = _LOCAL_THREADS if store.cheap_probes else THREADS
+    with ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(paths), BATCH):
+            batch = watch.allowed(paths[start : start + BATCH])
+            waiting = [(path, pool.submit(_delete_file, store, path)) for path in batch]
+            failure: BaseException | None = None
+            for path, future in waiting:
+                error = future.exception()
+                failure = failure or error
+                if error is None:
+                    yield path
+            if failure is not None:
+                raise failure
+
+
+def _delete_file(store: Store, path: str) -> None:
+    store.delete(path)
+    if store.url.startswith("file:"):
+        # Hadoop keeps checksums beside files on a disk; they are hidden, so nobody would find them.
+        folder, slash, name = path.rpartition("/")
+        store.delete(f"{folder}{slash}.{name}.crc")

@@ -14,9 +14,9 @@ from lakebed.commands.alter.features import (
     deletion_vector_traces,
     type_widening_traces,
 )
+from lakebed.commands.alter.row_tracking_ids import take_row_ids
 from lakebed.commands.alter.table_properties import plan_set_properties
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
-from lakebed.commands.target.row_tracking_ids import take_row_ids
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, DomainMetadata, Metadata

@@ -27,7 +27,7 @@ from lakebed.log.listing.listing import read_hint
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.maintenance.after_commit import checkpoint_interval
 from lakebed.log.maintenance.cleanup import cleaned_before
-from lakebed.log.maintenance.cleanup import cut_off as clean_up_moment
+from lakebed.log.maintenance.cleanup import cut_off as clean_up_cut_off
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.file_lifetimes import FileLives, read_lives
@@ -184,16 +184,16 @@ def _log_floor(snapshot: Snapshot, now_ms: int) -> int | None:
     interval = checkpoint_interval(snapshot)
     if all((snapshot.version + step) % interval for step in (1, 2)):
         return None
-    if cleaned_up_to(read_hint(snapshot.store)) == clean_up_moment(snapshot, now_ms):
+    if cleaned_up_to(read_hint(snapshot.store)) == clean_up_cut_off(snapshot, now_ms):
         return None
     return cleaned_before(snapshot.store, snapshot, now_ms)
 
 
-def _version_at(snapshot: Snapshot, files: Iterable[LogFile], moment: int) -> int | None:
+def _version_at(snapshot: Snapshot, files: Iterable[LogFile], cut_off: int) -> int | None:
     commits = newest_commits(files)
     if not commits:
         return None
-    return CommitTimes(snapshot.store, commits, snapshot.properties).newest_until(moment)
+    return CommitTimes(snapshot.store, commits, snapshot.properties).newest_until(cut_off)
 
 
 def _check_pins(pins: dict[str, int], history: FileLives) -> None:

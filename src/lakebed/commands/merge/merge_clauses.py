@@ -21,8 +21,11 @@ from lakebed.commands.rows.assignments import (
     name_parts,
     new_values,
 )
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import check_identity
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.write.store_casts import change_cast
@@ -218,3 +221,41 @@ class Clauses:
                 f"{name}: the source has no column {column.name!r}",
                 hint="name the columns to set, or use withSchemaEvolution()",
             )
+
+
+def named_request(
+    target: RowTarget, snapshot: Snapshot, request: MergeRequest, source: StructType
+) -> MergeRequest:
+    """The same, in terms of the numbered columns that both sides have in the join.
+
+    `source` is the schema of the source.
+    """
+    f = functions_of(request.source)
+    places = {field.name: place for place, field in enumerate(snapshot.schema.fields)}
+    both = BoundColumns(
+        target.session,
+        target.frames,
+        snapshot.schema,
+        lambda field: f.col(target_name(places[field.name])),
+        SourceFrame(request.source, source),
+        lambda place: f.col(source_name(place)),
+    )
+    scopes = {
+        "matched": both,
+        "not_matched": replace(both, target=None),
+        "not_matched_by_source": replace(both, source=None),
+    }
+    return replace(
+        request,
+        condition=_named(both, request.condition),
+        clauses=tuple(_clause(scopes[each.kind], each) for each in request.clauses),
+    )
+
+
+def _clause(scope: BoundColumns, clause: Clause) -> Clause:
+    values = {name: _named(scope, value) for name, value in clause.values.items()}
+    return replace(clause, condition=_named(scope, clause.condition), values=values)
+
+
+def _named(scope: BoundColumns, value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else scope.translated(value)
