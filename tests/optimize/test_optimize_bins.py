@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.commands.optimize.file_selection import (
-    Sizes,
     batches,
     changes_something,
     cube_of,
@@ -20,6 +19,7 @@ from lakebed.commands.optimize.file_selection import (
     with_deleted_rows,
     worth_compacting,
 )
+from lakebed.commands.optimize.optimize_request import Sizes
 from lakebed.spec.actions import Add, DeletionVector
 
 COLUMNS = ["a", "b"]

@@ -26,7 +26,7 @@ from lakebed.commands.optimize.curve_columns import curve_columns
 from lakebed.commands.optimize.file_selection import by_partition
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.optimize import Optimized, optimize
-from lakebed.commands.optimize.request import LOCAL_BYTES, OptimizeRequest, local_bytes
+from lakebed.commands.optimize.optimize_request import LOCAL_BYTES, OptimizeRequest, local_bytes
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.formats.file_actions import adds_from_table

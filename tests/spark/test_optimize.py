@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 import lakebed
 from lakebed.arrow.curves import Curve
 from lakebed.commands.optimize.optimize import _Optimize
+from lakebed.commands.optimize.optimize_request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.commands.optimize.placement import addresses
-from lakebed.commands.optimize.request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.errors import InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.spark.native.native_plane import NativePlane
 from lakebed.spark.plane.plane import Plane

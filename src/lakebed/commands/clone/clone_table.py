@@ -182,6 +182,8 @@ def _check_places(source: str, target: str) -> None:
         )
 
 
+# --- metadata and protocol of the clone -----------------------------------------------------------
+
 _OF_THE_SOURCE = (
     TableProperties.in_commit_timestamp_enablement_version.key,
     TableProperties.in_commit_timestamp_enablement_timestamp.key,

@@ -1,8 +1,12 @@
-"""The files of a Parquet folder, and the partition values in the names of their folders.
+"""A folder of Parquet files: its data files, their partition values and their common schema.
 
 As in Spark: names that begin with `_` or `.` are hidden, unless they are folders of a partition;
 names and values are escaped as Hive does; a folder that a streaming query wrote has a list of its
 files, and only these count.
+
+The schema is that of all files, merged as delta-spark does. Types must be the same; bytes, shorts
+and integers, which Parquet stores alike, become the widest of them. A column that some files lack
+is null there. PROTOCOL: Data Files (physical types).
 """
 
 from __future__ import annotations

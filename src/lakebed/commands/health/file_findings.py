@@ -1,4 +1,7 @@
-"""Files that are too small, and files or partitions that are much larger than the others."""
+"""Findings about the data files: small or uneven ones, deleted rows, missing statistics.
+
+Each comes with the command that repairs it, as a user would type it.
+"""
 
 from __future__ import annotations
 
@@ -110,6 +113,9 @@ def _by_partition(sizes: pa.Table) -> pa.Table:
     return sizes.group_by(keys).aggregate([("size", "sum"), ("size", "count")])
 
 
+# --- deleted rows ---------------------------------------------------------------------------------
+
+
 def dead_rows(snapshot: Snapshot) -> Finding:
     totals = snapshot.totals
     if not totals.num_deletion_vectors:
@@ -128,6 +134,8 @@ def dead_rows(snapshot: Snapshot) -> Finding:
     severity = graded(share, (0.05, 0.2, 0.5))
     return Finding("dead rows", severity, message, PURGE if severity.rank else None, numbers)
 
+
+# --- statistics -----------------------------------------------------------------------------------
 
 _SHOWN = 5
 _PROPERTY = "delta.dataSkippingStatsColumns"
@@ -201,6 +209,8 @@ def _mend(snapshot: Snapshot, gaps: Sequence[_Gap]) -> str:
     names = ",".join(render_path(path) for path in [*before, *outside])
     return f"table.set_properties({{{_PROPERTY!r}: {names!r}}}), then {rewrite}"
 
+
+# --- commands that repair -------------------------------------------------------------------------
 
 _TABLE = "DeltaTable.forPath(spark, path)"
 COMPACT = f"{_TABLE}.optimize().executeCompaction()"

@@ -1,4 +1,7 @@
-"""Looks at a table from all sides. Reads the log; with `orphans` it lists the table too."""
+"""The health report of a table: its files, what VACUUM would free, and its log.
+
+Reads the log; with `orphans` it lists the table too.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +61,8 @@ def table_health(
     )
 
 
+# --- files that VACUUM deletes --------------------------------------------------------------------
+
 _VACUUM = "table.vacuum()"
 # Less is not worth a VACUUM.
 _LITTLE = 64 * 1024 * 1024
@@ -66,9 +71,9 @@ _LITTLE = 64 * 1024 * 1024
 def tombstones(snapshot: Snapshot, now_ms: int) -> Finding:
     """Files that the log has removed. Whether they are still there only a listing can tell."""
     removed = snapshot.tombstones(["size", "deletionTimestamp"])
-    sizes, moments = removed.column("size"), pc.fill_null(removed.column("deletionTimestamp"), 0)
+    sizes, times = removed.column("size"), pc.fill_null(removed.column("deletionTimestamp"), 0)
     horizon = now_ms - snapshot.properties.deleted_file_retention_ms
-    expired = sizes.filter(pc.less(moments, horizon))
+    expired = sizes.filter(pc.less(times, horizon))
     total, past = (pc.sum(each).as_py() or 0 for each in (sizes, expired))
     message = "none in the log"
     if removed.num_rows:
@@ -112,6 +117,8 @@ def _grade(size: int, snapshot: Snapshot) -> Severity:
         return Severity.OK
     return graded(size / max(snapshot.totals.size_in_bytes, 1), (0.1, 1, 10))
 
+
+# --- the log --------------------------------------------------------------------------------------
 
 _CLEAN_UP = "delta.enableExpiredLogCleanup"
 _WEEK_MS = 7 * 24 * 3_600_000

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
-from lakebed.commands.optimize.file_selection import Sizes
 from lakebed.commands.optimize.optimize import optimize
-from lakebed.commands.optimize.request import OptimizeRequest, number
+from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes, number
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot

@@ -20,8 +20,8 @@ from pyspark.sql import DataFrame
 from lakebed.arrow.curves import Curve, Kind, quantiles
 from lakebed.arrow.write.write import FileLayout
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
+from lakebed.commands.optimize.optimize_request import number
 from lakebed.commands.optimize.placement import addresses
-from lakebed.commands.optimize.request import number
 from lakebed.commands.target.clustering_columns import clustering_columns, to_paths
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.log.table_log import TableLog

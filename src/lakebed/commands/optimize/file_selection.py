@@ -1,4 +1,16 @@
-"""Which files are rewritten together. Only sizes and the log matter here: nothing is read."""
+"""Which files OPTIMIZE and REORG rewrite, and which of them together.
+
+Small files, files with deleted rows and files with dropped columns go into bins, by partition.
+
+Clustered tables (PROTOCOL: Clustered Table): files that were clustered together are a cube and
+carry its id in a tag, as in delta-spark. New files are in none. Each run makes one cube of what is
+in none, so it rewrites what was added, whatever the size of the table.
+
+A query looks into every cube, so small ones must not pile up. Cubes whose sizes are within a factor
+of four are a tier; if there are four of a tier, they are taken along and become one of the next:
+each byte is rewritten once for each tier that it climbs. What a run takes along is never more than
+what was added or a few files, whichever is more; larger cubes stay as they are until a full run.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +25,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebed.arrow.file_columns import physical_names
+from lakebed.commands.optimize.optimize_request import Sizes
 from lakebed.commands.target.file_footers import files_whose_footer
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import mapping_mode, physical_schema
 from lakebed.spec.schema import ArrayType, DataType, MapType, StructType
 from lakebed.transaction.row_tracking import physical_records
-
-GIGABYTE = 1 << 30
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Files below `min_file` bytes are put together up to `max_file` bytes, as are those with a
-    greater share of deleted rows than `max_deleted`."""
-
-    min_file: int = GIGABYTE
-    max_file: int = GIGABYTE
-    max_deleted: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,8 @@ def batches(bins: Sequence[Bin], max_bytes: int) -> list[list[Bin]]:
     return found
 
 
+# --- cubes ----------------------------------------------------------------------------------------
+
 PROVIDER = "liquid"
 CUBE_ID, CUBE_COLUMNS, CUBE_CURVE = "ZCUBE_ID", "ZCUBE_ZORDER_BY", "ZCUBE_ZORDER_CURVE"
 
@@ -207,8 +210,15 @@ _TIER = 4
 _FEW_FILES = 4
 
 
+# --- dropped columns ------------------------------------------------------------------------------
+
+
 def with_dropped_columns(snapshot: Snapshot, adds: Sequence[Add]) -> list[Add]:
-    """Those of the files that have a column or a field of a struct which the schema has not."""
+    """The files that still have a column or a field of a struct that the schema no longer has.
+
+    DROP COLUMN changes the log alone (PROTOCOL: Column Mapping). Only the footers of the files tell
+    whether they have the column.
+    """
     mode = mapping_mode(snapshot.metadata.configuration)
     known = _children(physical_schema(snapshot.schema, mode))
     # Ids of rows are in columns that no schema has (PROTOCOL: Row Tracking).

@@ -1,4 +1,4 @@
-"""The files of versions as sets: what one has that another has not.
+"""The live files of versions: what one has that another has not, and which of them are missing.
 
 RESTORE and CLONE make one version look like another; the difference is all that they commit.
 PROTOCOL: Add File and Remove File. A file with another deletion vector is another logical file.

@@ -128,6 +128,9 @@ def _result(
     )
 
 
+# --- the commits VACUUM START and VACUUM END ------------------------------------------------------
+
+
 def record_start(
     log: TableLog, retention: Retention, doomed: Iterable[ObjectMeta], *, checked: bool
 ) -> None:
@@ -171,6 +174,9 @@ def _commit(
     commit_log_only(log, make)
 
 
+# --- clocks ---------------------------------------------------------------------------------------
+
+
 def own_clock() -> int:
     return time.time_ns() // 1_000_000
 
@@ -190,6 +196,8 @@ def safe_clock(store: Store) -> int:
     finally:
         store.delete(path)
 
+
+# --- deleting -------------------------------------------------------------------------------------
 
 BATCH = 1000
 _LOCAL_THREADS = 4

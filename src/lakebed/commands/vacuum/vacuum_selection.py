@@ -1,4 +1,7 @@
-"""Where the files come from that VACUUM judges: a listing, an inventory, or the log alone."""
+"""Which files VACUUM may delete: from a listing, an inventory, or the log alone.
+
+Which names it may delete follows delta-spark's rules.
+"""
 
 from __future__ import annotations
 
@@ -161,6 +164,8 @@ def _folders(objects: Iterable[ObjectMeta]) -> int:
             folder = folder.rpartition("/")[0]
     return len(found)
 
+
+# --- names and times of objects -------------------------------------------------------------------
 
 _DELETABLE = ("_delta_index", "_change_data", "__lakebed_partition_")
 """The last begins the names of folders of partitions that earlier versions of Lakebed made."""

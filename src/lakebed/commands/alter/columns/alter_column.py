@@ -1,6 +1,8 @@
-"""CHANGE COLUMN: comment, position, nullability, default and type of a column.
+"""ALTER COLUMN: comment, position, nullability, default and type of a column, SYNC IDENTITY.
 
-PROTOCOL: Column Metadata, Default Columns, Type Widening.
+PROTOCOL: Column Metadata, Default Columns, Type Widening, Void Type, Identity Columns. Values of
+identity columns that users wrote themselves do not always move the high water mark: as in
+delta-spark, SYNC IDENTITY looks at them, and never lowers it.
 """
 
 from __future__ import annotations
@@ -188,6 +190,9 @@ def _check_arguments(change: ColumnChange) -> None:
         )
 
 
+# --- types ----------------------------------------------------------------------------------------
+
+
 def retyped(snapshot: Snapshot, path: Path, old: StructField, wanted: DataType) -> StructField:
     """The column with the wanted type, or an error if its values would not all fit."""
     new = typed_field(old.name, wanted)
@@ -237,6 +242,9 @@ def _check_limits(path: Path, old: StructField, new: StructField) -> None:
 
 def _allows(new: LengthLimit, old: LengthLimit) -> bool:
     return new == old or (not new.padded and new.length >= old.length)
+
+
+# --- SYNC IDENTITY --------------------------------------------------------------------------------
 
 
 def identity_column(snapshot: Snapshot, path: Path) -> tuple[StructField, Identity]:

@@ -1,6 +1,6 @@
 """DROP FEATURE: a table that older readers and writers can use again.
 
-First what the feature left in the table goes (`feature_traces`). Features for writers alone are
+First what the feature left in the table goes (`feature_cleanup`). Features for writers alone are
 then dropped at once. Those that readers must know are needed by versions in the history too, and
 there are two ways, as in delta-spark:
 
@@ -10,6 +10,7 @@ there are two ways, as in delta-spark:
   first run cleans and says to come back; a later one, when the versions have expired, drops it.
 
 Every step can be repeated: a run that was stopped is finished by the next one.
+PROTOCOL: Metadata Cleanup, Checkpoint Protection.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lakebed.commands.alter.features.feature_traces import (
+from lakebed.commands.alter.features.feature_cleanup import (
+    CLEANUPS,
     PROTECTED_BEFORE,
-    TRACES,
-    Traces,
+    FeatureCleanup,
     needs_history,
 )
 from lakebed.commands.alter.table_properties import plan_unset_properties
@@ -63,19 +64,19 @@ def drop_feature(target: AlterTarget, name: str, *, truncate_history: bool = Fal
         raise InvalidArgumentError(f"{name!r} is not the name of a feature", hint="give a text")
     feature = feature_name(name)
     _check(target.log.snapshot(), feature, truncate_history)
-    traces = TRACES[feature]
+    cleanup = CLEANUPS[feature]
     if feature == _PROTECTION:
         _end_protection(target)
-        return _drop(target, feature, traces, truncate_history=True)
-    changed = traces.clean(target)
+        return _drop(target, feature, cleanup, truncate_history=True)
+    changed = cleanup.clean(target)
     if not needs_history(feature):
-        return _drop(target, feature, traces, truncate_history)
+        return _drop(target, feature, cleanup, truncate_history)
     if truncate_history:
-        _leave_history(target, feature, traces, changed)
-        return _drop(target, feature, traces, truncate_history)
+        _leave_history(target, feature, cleanup, changed)
+        return _drop(target, feature, cleanup, truncate_history)
     for _ in range(BARRIERS):
         add_checkpoint(target)
-    snapshot = _drop(target, feature, traces, truncate_history, protected=True)
+    snapshot = _drop(target, feature, cleanup, truncate_history, protected=True)
     write_checkpoint(snapshot)
     return snapshot
 
@@ -86,11 +87,11 @@ def _check(snapshot: Snapshot, feature: str, truncate_history: bool) -> None:
             f"the table does not have the feature {feature}",
             hint=f"it has {', '.join(sorted(supported_features(snapshot.protocol))) or 'none'}",
         )
-    if feature not in TRACES:
+    if feature not in CLEANUPS:
         raise UnsupportedFeatureError(
             f"the feature {feature} cannot be dropped",
             features=[feature],
-            hint=f"these can: {', '.join(sorted(TRACES))}; or write the rows to a new table",
+            hint=f"these can: {', '.join(sorted(CLEANUPS))}; or write the rows to a new table",
         )
     others = dependent_features(snapshot.protocol, feature)
     if others:
@@ -113,13 +114,13 @@ def _check(snapshot: Snapshot, feature: str, truncate_history: bool) -> None:
 def _drop(
     target: AlterTarget,
     feature: str,
-    traces: Traces,
+    cleanup: FeatureCleanup,
     truncate_history: bool,
     *,
     protected: bool = False,
 ) -> Snapshot:
     snapshot = target.log.snapshot()
-    if not traces.is_clean(snapshot):
+    if not cleanup.is_clean(snapshot):
         raise ProtocolChangedError(
             f"somebody uses the feature {feature} again, so it was not dropped",
             version=snapshot.version,
@@ -127,14 +128,14 @@ def _drop(
         )
     parameters = {"featureName": feature, "truncateHistory": truncate_history}
     done = Operation("DROP FEATURE", parameters, changes_data=False, drops_features=True)
-    metadata = _without(snapshot.metadata, traces.properties)
+    metadata = _without(snapshot.metadata, cleanup.properties)
     protocol = without_feature(snapshot.protocol, feature)
     if protected:
         protocol = upgraded(protocol, [_PROTECTION])
         version = str(snapshot.version + 1)
         configuration = {**metadata.configuration, PROTECTED_BEFORE: version}
         metadata = replace(metadata, configuration=configuration)
-    change = Change(done, metadata, protocol, traces.actions(snapshot))
+    change = Change(done, metadata, protocol, cleanup.actions(snapshot))
     return target.commit(snapshot, change)
 
 
@@ -143,14 +144,16 @@ def _without(metadata: Metadata, keys: tuple[str, ...]) -> Metadata:
     return replace(metadata, configuration=kept)
 
 
-def _leave_history(target: AlterTarget, feature: str, traces: Traces, changed: bool) -> None:
+def _leave_history(
+    target: AlterTarget, feature: str, cleanup: FeatureCleanup, changed: bool
+) -> None:
     """Raises until no version that can be read uses the feature."""
     snapshot = add_checkpoint(target)
     if changed:
         raise _pending(snapshot, feature, "the table has just stopped using it")
     shorten(target, keep_ms=snapshot.properties.drop_feature_retention_ms)
     v2 = feature == "v2Checkpoint"
-    if is_used_in_history(target.log.snapshot(), traces.used_by, v2_checkpoints=v2):
+    if is_used_in_history(target.log.snapshot(), cleanup.used_by, v2_checkpoints=v2):
         raise _pending(snapshot, feature, "versions in its history use it")
 
 
@@ -175,6 +178,8 @@ def _pending(snapshot: Snapshot, feature: str, why: str) -> FeatureDropPendingEr
         "or without truncate_history",
     )
 
+
+# --- the history ----------------------------------------------------------------------------------
 
 BARRIERS = 3
 """Checkpoints between the last use of a feature and its end: readers that find one damaged try the

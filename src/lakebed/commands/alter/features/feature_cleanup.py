@@ -1,4 +1,4 @@
-"""What a table feature leaves in a table, and how to take it away before the feature is dropped.
+"""How a table is cleaned of each feature before the feature is dropped.
 
 One record for each feature that can be dropped. As in delta-spark, dropping a feature never changes
 what users see of a table: constraints, for example, must be dropped by whoever wants that.
@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from lakebed.commands.alter.features import (
-    column_mapping_traces,
-    deletion_vector_traces,
-    type_widening_traces,
+from lakebed.commands.alter.features.file_cleanup import (
+    clean_column_mapping,
+    clean_deletion_vectors,
+    clean_type_widening,
+    has_no_column_mapping,
+    has_no_deletion_vectors,
+    has_no_type_widening,
+    uses_column_mapping,
+    uses_deletion_vectors,
+    uses_type_widening,
 )
 from lakebed.commands.alter.row_tracking_ids import take_row_ids
 from lakebed.commands.alter.table_properties import plan_set_properties
@@ -52,10 +58,10 @@ def _no_actions(_: Snapshot) -> tuple[Action, ...]:
 
 
 @dataclass(frozen=True)
-class Traces:
-    """`clean` takes away what is there and says whether there was something. `is_clean` tells it
-    of a version, `used_by` of an action in the history. `properties` and `actions` go with the
-    commit that drops the feature.
+class FeatureCleanup:
+    """`clean` removes what the feature left in the table, and returns whether there was anything.
+    `is_clean` is the check of a version, `used_by` of an action in the history. `properties` and
+    `actions` are removed by the commit that drops the feature.
     """
 
     clean: Callable[[AlterTarget], bool] = _nothing
@@ -165,23 +171,21 @@ def _properties(metadata: Metadata) -> TableProperties:
     return TableProperties(metadata.configuration)
 
 
-_TYPE_WIDENING = Traces(
-    type_widening_traces.clean, type_widening_traces.is_clean, type_widening_traces.used_by
-)
+_TYPE_WIDENING = FeatureCleanup(clean_type_widening, has_no_type_widening, uses_type_widening)
 
-TRACES: Mapping[str, Traces] = {
-    "checkConstraints": Traces(
+CLEANUPS: Mapping[str, FeatureCleanup] = {
+    "checkConstraints": FeatureCleanup(
         _clean_constraints, lambda snapshot: not snapshot.properties.constraints
     ),
-    "columnMapping": Traces(
-        column_mapping_traces.clean, column_mapping_traces.is_clean, column_mapping_traces.used_by
+    "columnMapping": FeatureCleanup(
+        clean_column_mapping, has_no_column_mapping, uses_column_mapping
     ),
-    "deletionVectors": Traces(
-        deletion_vector_traces.clean,
-        deletion_vector_traces.is_clean,
-        deletion_vector_traces.used_by,
+    "deletionVectors": FeatureCleanup(
+        clean_deletion_vectors,
+        has_no_deletion_vectors,
+        uses_deletion_vectors,
     ),
-    "rowTracking": Traces(
+    "rowTracking": FeatureCleanup(
         _clean_row_ids,
         _has_no_row_ids,
         properties=(
@@ -192,16 +196,16 @@ TRACES: Mapping[str, Traces] = {
         ),
         actions=_without_row_domain,
     ),
-    "domainMetadata": Traces(_clean_domains, lambda snapshot: not snapshot.domains),
-    "materializePartitionColumns": Traces(
+    "domainMetadata": FeatureCleanup(_clean_domains, lambda snapshot: not snapshot.domains),
+    "materializePartitionColumns": FeatureCleanup(
         properties=(TableProperties.enable_materialize_partition_columns.key,)
     ),
-    "v2Checkpoint": Traces(_clean_checkpoints, _has_plain_checkpoint, _wants_v2),
-    "inCommitTimestamp": Traces(_clean_timestamps, _has_no_timestamps),
+    "v2Checkpoint": FeatureCleanup(_clean_checkpoints, _has_plain_checkpoint, _wants_v2),
+    "inCommitTimestamp": FeatureCleanup(_clean_timestamps, _has_no_timestamps),
     "typeWidening": _TYPE_WIDENING,
     "typeWidening-preview": _TYPE_WIDENING,
-    "vacuumProtocolCheck": Traces(),
-    "checkpointProtection": Traces(
+    "vacuumProtocolCheck": FeatureCleanup(),
+    "checkpointProtection": FeatureCleanup(
         is_clean=lambda snapshot: PROTECTED_BEFORE not in snapshot.metadata.configuration
     ),
 }
