@@ -19,13 +19,13 @@ from lakebed.commands.optimize.auto_compaction import auto_compact
 from lakebed.commands.optimize.clustered_writes import ClusteredWrites
 from lakebed.commands.target.row_target import ATTEMPTS, RowTarget
 from lakebed.commands.target.write_options import WriteOptions
-from lakebed.commands.write.replace_frame import ReplacingRows
 from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import ConcurrentTransactionError, DataFileError, InvalidArgumentError
 from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.write.frame_rows import FrameRows
 from lakebed.storage.store import ObjectMeta, Store
 
 FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
@@ -115,7 +115,7 @@ def _load(
     target: RowTarget, request: CopyRequest, files: Sequence[SourceFile], snapshot: Snapshot
 ) -> Copied:
     settings = all_settings(target.session)
-    rows = ReplacingRows(
+    rows = FrameRows(
         _frame(target, request, files, snapshot),
         target.plane,
         target.log.store,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -11,7 +12,7 @@ from lakebed.commands.optimize.auto_compaction import auto_compact
 from lakebed.commands.optimize.clustered_writes import ClusteredWrites
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.target.write_options import WriteOptions
-from lakebed.commands.write.replace_frame import Matching, ReplacingRows
+from lakebed.commands.write.overwrite_frame import Matching, OverwriteFrameRows
 from lakebed.commands.write.write_rows import write_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
@@ -19,6 +20,7 @@ from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.planes import plane_for
 from lakebed.spark.stores.location import open_location
+from lakebed.spark.write.frame_rows import FrameRows
 
 _DELTA = "spark.databricks.delta."
 DEFAULTS = f"{_DELTA}properties.defaults."
@@ -49,7 +51,7 @@ def write_frame(
     session = write.frame.sparkSession
     store, root = open_location(session, write.location, write.store)
     plane, log = plane_for(session, store, root, write.store), TableLog(store)
-    rows = ReplacingRows(
+    rows = _rows_class(write)(
         write.frame,
         plane,
         store,
@@ -58,7 +60,6 @@ def write_frame(
         settings.get(COLLECT_STATS, "true").lower() != "false",
         settings.get(COMPRESSION),
         ClusteredWrites(log, plane, settings, write.options.cluster_by).arranged,
-        write.matching,
     )
     written = write_table(log, rows, write.options, known)
     auto_compact(RowTarget(session, log, plane), written)
@@ -73,3 +74,10 @@ def default_properties(settings: Mapping[str, str]) -> dict[str, str]:
         for key, value in settings.items()
         if key.startswith(DEFAULTS)
     }
+
+
+def _rows_class(write: FrameWrite) -> Callable[..., FrameRows]:
+    """Only an overwrite can replace rows."""
+    if write.options.mode == "overwrite":
+        return partial(OverwriteFrameRows, matching=write.matching)
+    return FrameRows

@@ -1,4 +1,4 @@
-"""The rows of a write that are a DataFrame, and that may take the place of some rows of a table."""
+"""A DataFrame that overwrites some or all rows of a table."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Matching = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
-class ReplacingRows(FrameRows):
+class OverwriteFrameRows(FrameRows):
     """The twin of `arrow.rewrite`, with scans and writes of Spark.
 
-    `matching` chooses the rows of a scan that go, in the place of a condition.
+    `matching` selects the rows of a scan that are replaced, instead of a condition.
     """
 
     matching: Matching | None = None

@@ -25,7 +25,7 @@ CREATE, IF_NOT_EXISTS, REPLACE, OR_REPLACE = (
 )
 
 
-def adopts(place: Place, mode: str) -> bool:
+def registers_existing(place: Place, mode: str) -> bool:
     """Whether the statement takes the table that is in the place, and adds no more than a name."""
     return mode in (CREATE, IF_NOT_EXISTS) and place.is_new_name and place.has_table()
 
@@ -47,7 +47,7 @@ def is_there(place: Place, mode: str) -> bool:
     return False
 
 
-def adopted(place: Place, stated: TableDefinition) -> Snapshot:
+def existing_table(place: Place, stated: TableDefinition) -> Snapshot:
     """The table that is in the place already, if it is what is stated."""
     snapshot, schema = place.log.snapshot(), stated.schema
     found = snapshot.metadata
@@ -70,11 +70,11 @@ def adopted(place: Place, stated: TableDefinition) -> Snapshot:
             hint="leave them out, and change them by ALTER TABLE ... SET TBLPROPERTIES",
         )
     if place.is_managed and (snapshot.version > 0 or snapshot.totals.num_files):
-        raise leftover(place)
+        raise unnamed_table(place)
     return snapshot
 
 
-def leftover(place: Place) -> TableExistsError:
+def unnamed_table(place: Place) -> TableExistsError:
     return TableExistsError(
         f"{place.location} is already a Delta table, though without the name {place.shown}",
         hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "
