@@ -1,4 +1,4 @@
-"""Making a table where there may be one: what CREATE, REPLACE and their like do then."""
+"""CREATE, IF NOT EXISTS, REPLACE and OR REPLACE where a table may exist already."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CREATE, IF_NOT_EXISTS, REPLACE, OR_REPLACE = (
 
 
 def registers_existing(place: Place, mode: str) -> bool:
-    """Whether the statement takes the table that is in the place, and adds no more than a name."""
+    """Whether the statement only gives a name to the table that is in the location already."""
     return mode in (CREATE, IF_NOT_EXISTS) and place.is_new_name and place.has_table()
 
 
@@ -48,7 +48,7 @@ def is_there(place: Place, mode: str) -> bool:
 
 
 def existing_table(place: Place, stated: TableDefinition) -> Snapshot:
-    """The table that is in the place already, if it is what is stated."""
+    """The table that is in the location already; refused if the statement defines another one."""
     snapshot, schema = place.log.snapshot(), stated.schema
     found = snapshot.metadata
     if len(schema) and _shape(schema) != _shape(snapshot.schema):

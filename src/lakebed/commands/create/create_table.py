@@ -50,7 +50,7 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """What a new table is to be. `default_properties` are those that nobody asked for."""
+    """What a new table is to be. `default_properties` are those of the session."""
 
     schema: StructType
     partition_by: tuple[str, ...] = ()

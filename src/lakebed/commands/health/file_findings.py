@@ -218,7 +218,7 @@ PURGE = f"{_TABLE}.optimize().executePurge()"
 
 
 def arrange(snapshot: Snapshot, column: Path) -> str:
-    """Writes all rows anew, in files of the target size and with statistics."""
+    """Rewrites all rows, in files of the target size and with statistics."""
     if clustering_columns(snapshot):
         return f"{_TABLE}.optimize().executeFull()"
     return f"{_TABLE}.optimize().executeZOrderBy({render_path(column)!r})"

@@ -1,7 +1,6 @@
 """What a MERGE is asked to do: a source, a condition, and clauses in the order of the user.
 
-The rules that need no data are checked here, when the values are made, whoever makes them: an API
-in Python or a statement in SQL.
+The rules that need no data are checked here, for the Python API and for SQL.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class _Merge:
     def _changed(self, scan: RowScan, summary: SourceSummary) -> DataFrame:
         """The matches that a clause applies to, or all if rows are inserted; stored.
 
-        Where rows only go and nobody wants to see them, nothing is stored.
+        Where rows are only deleted and there is no change feed, nothing is stored.
         """
         f = self._f
         by_source = self._request.has("not_matched_by_source")

@@ -308,7 +308,7 @@ class NamedKeys:
         return numbered | {name.lower() for name in self.schema.names}
 
     def _is_of_source(self, name: Name) -> bool | None:
-        """Whether the source has such a column, by Spark's own rules; None if nobody can tell."""
+        """Whether the source has such a column, by Spark's own rules; None if it is not known."""
         try:
             _ = self.source.select(self._column(name)).schema
         except AnalysisException as error:

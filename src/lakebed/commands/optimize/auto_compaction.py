@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
     """Compacts if the table or the session asks for it and there is enough to do.
 
-    `known` is the version after the write, if somebody has it.
+    `known` is the version after the write, if the caller has it.
     """
     asked = target.session.conf.get(ENABLED, None)
     if asked is not None and asked.lower() != "true":

@@ -52,7 +52,7 @@ class ClusteredWrites:
     def arranged(self, source: DataFrame, rows: DataFrame, layout: FileLayout) -> DataFrame | None:
         """The rows in other tasks; None if they are to stay as they are.
 
-        `rows` are those of `source`, made fit for the table.
+        `rows` are those of `source`, prepared for the table.
         """
         mode = self._mode()
         # What a remote plan will give, its client cannot know.
@@ -117,7 +117,7 @@ class ClusteredWrites:
 
 
 def _keys(source: DataFrame, columns: Sequence[CurveColumn]) -> DataFrame | None:
-    """The values of the columns before the rows are made fit; None if to read them costs much."""
+    """The values of the columns before the rows are prepared; None if they are costly to read."""
     from lakebed.spark.internals.plan_costs import is_cheap
 
     given = find_curve_columns(incoming_schema(source), [column.path for column in columns])

@@ -39,7 +39,7 @@ from lakebed.spec.schema import (
 
 @dataclass(frozen=True)
 class CurveColumn:
-    """`kind` is what the values are to executors: long, double or text."""
+    """`kind` is the type that executors read: long, double or text."""
 
     path: Path
     data_type: DataType

@@ -54,7 +54,7 @@ def partition_of(add: Add) -> tuple[tuple[str, str | None], ...]:
 
 
 def deleted_share(add: Add) -> float:
-    """Of the rows of a file; 1 if there are deleted ones and nobody knows of how many."""
+    """Of the rows of a file; 1 if some are deleted and the number of rows is not known."""
     if add.deletion_vector is None:
         return 0.0
     total = physical_records(add)
@@ -189,7 +189,7 @@ def cube_of(add: Add, columns: Sequence[str]) -> str | None:
 
 
 def _is_foreign(add: Add) -> bool:
-    """Clustered, but by other columns or by somebody else: left alone unless asked for."""
+    """Clustered, but by other columns or by another provider: left alone unless asked for."""
     return add.clustering_provider is not None
 
 

@@ -47,7 +47,7 @@ class Local:
     most_bytes: int
     settings: Mapping[str, str]
     done: Callable[[int], None] = lambda _: None
-    """Is told of bytes that are in new files, for whoever watches."""
+    """Is called with the bytes that are in new files, for the progress bar."""
 
     def compact(self, bins: Sequence[Bin]) -> list[Add] | None:
         """Each bin becomes one file; None if Spark has to do it."""

@@ -313,7 +313,7 @@ class Progress(Protocol):
 
 @contextmanager
 def progress(what: str, total_bytes: int) -> Iterator[Progress]:
-    """A bar over the bytes to do, on the standard error if somebody is watching."""
+    """A bar over the bytes to do, on standard error if it is a terminal."""
     if not total_bytes or not sys.stderr.isatty():
         yield _Silent()
         return

@@ -4,7 +4,7 @@ PROTOCOL: Iceberg Compatibility V1 and V2. Three steps, as in delta-spark, each 
 
 1. The version and column mapping are turned on, deletion vectors off. Whoever writes from then on
    writes files that fit; writes that began before find a conflict.
-2. The files that do not fit are written anew, batch by batch. No row changes.
+2. The files that do not fit are rewritten, batch by batch. No row changes.
 3. When all files fit, `delta.universalFormat.enabledFormats` gets `iceberg`: the promise to readers
    of Iceberg comes last.
 

@@ -160,7 +160,7 @@ class RowChange:
     def _write(
         self, changed: ChangedRows, layout: FileLayout, kept: DataFrame | None
     ) -> tuple[Written, list[Add]]:
-        """New rows and those that are copied, in one job where nobody counts the tasks.
+        """New rows and those that are copied, in one job if no identity values are drawn.
 
         The second value are those of the files whose rows drew values of identity columns.
         """
@@ -175,8 +175,7 @@ class RowChange:
             else:
                 frames.append(self._prepared(rows, layout, carried))
         if kept is not None:
-            fitting = conform(kept, self._snapshot.schema, layout.schema, carried)
-            frames.append(fitting)
+            frames.append(conform(kept, self._snapshot.schema, layout.schema, carried))
         adds: list[Add] = []
         schema, count = layout.schema, 0
         if frames:

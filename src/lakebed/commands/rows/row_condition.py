@@ -77,7 +77,7 @@ class RowCondition:
 
 
 def described(condition: str | Column | None) -> list[str]:
-    """As `operationParameters` have it: a list with one text, or an empty one."""
+    """As `operationParameters` have it: a list with one string, or an empty one."""
     if condition is None:
         return []
     if isinstance(condition, str):

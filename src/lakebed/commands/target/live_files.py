@@ -32,8 +32,8 @@ def whole_files(snapshot: Snapshot) -> pa.Table:
     if not stats.null_count or not snapshot.has_parsed_stats:
         return files
     parsed = write_stats(snapshot.files(["stats_parsed"]).column("stats_parsed"))
-    texts = pc.coalesce(stats, pa.chunked_array([parsed]))
-    return files.set_column(files.schema.get_field_index("stats"), "stats", texts)
+    stats = pc.coalesce(stats, pa.chunked_array([parsed]))
+    return files.set_column(files.schema.get_field_index("stats"), "stats", stats)
 
 
 def only_in(files: pa.Table, others: pa.Table) -> list[Add]:
@@ -45,10 +45,10 @@ def only_in(files: pa.Table, others: pa.Table) -> list[Add]:
 
 
 def _keys(files: pa.Table) -> pa.Array:
-    """One text for each file; without vectors and absolute paths it is the path itself."""
+    """One string for each file; without vectors and absolute paths it is the path itself."""
     paths, vectors = files.column("path"), files.column("deletionVector")
-    plain = vectors.null_count == files.num_rows
-    if plain and not pc.any(pc.match_substring_regex(paths, r"^/|:")).as_py():
+    no_vectors = vectors.null_count == files.num_rows
+    if no_vectors and not pc.any(pc.match_substring_regex(paths, r"^/|:")).as_py():
         return pa.concat_arrays([chunk.cast(pa.string()) for chunk in paths.chunks] or [_NONE])
     rows = zip(paths.to_pylist(), vectors.to_pylist(), strict=True)
     return pa.array([file_key(path, vector) for path, vector in rows], pa.string())

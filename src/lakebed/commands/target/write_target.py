@@ -156,7 +156,7 @@ def _with_schema(snapshot: Snapshot, metadata: Metadata, schema: StructType) -> 
         return Target(metadata, snapshot.protocol)
     validate(schema)
     if mapping_mode(metadata.configuration) == "none":
-        # Whoever made the table may have let such names in; no more are added.
+        # The table may have such names already; no more are added.
         known = snapshot.schema.fields
         validate_plain_names(StructType(tuple(f for f in schema.fields if f not in known)))
     schema, configuration = assign_column_mapping(
@@ -262,6 +262,6 @@ def _partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, .
             hint="leave a column out of partition_by",
         )
     for field in fields:
-        # Refuses types that have no text in the log.
+        # Refuses types that cannot be partition values in the log.
         serialize_value(None, field.data_type, column=field.name)
     return columns

@@ -1,7 +1,7 @@
 """VACUUM from beginning to end.
 
 1. Plan: what may go, and which versions that costs. A dry run ends here.
-2. VACUUM START is committed. From now on whoever looks at the history knows.
+2. VACUUM START is committed. From now on the history shows it.
 3. Files are deleted in batches; before each the commits since the plan are looked at.
 4. VACUUM END is committed, with what happened, and `_last_vacuum_info` is written.
 
@@ -75,7 +75,7 @@ def _now(log: TableLog, options: VacuumOptions) -> int:
     """A dry run leaves no trace, so it goes by this machine's clock alone."""
     if options.dry_run:
         return own_clock()
-    # The store's clock leaves one for a moment: not on a table that is about to be refused.
+    # The store's clock writes an object for a moment: not on a table that is about to be refused.
     check_request(log, options)
     return safe_clock(log.store)
 
@@ -96,7 +96,7 @@ def _delete(log: TableLog, plan: Plan, options: VacuumOptions, now_ms: int) -> l
 
 
 def _record_failure(log: TableLog) -> None:
-    """The error that ended the VACUUM is the one to show, not that of a note about it."""
+    """The error that ended the VACUUM is the one to show, not one of its record."""
     try:
         record_failure(log)
     except LakebedError as error:
@@ -185,7 +185,7 @@ def safe_clock(store: Store) -> int:
     """The earlier of this machine's time and the store's, in milliseconds.
 
     Files are as old as the store says. A machine whose clock is ahead of it would take what was
-    written a moment ago for older than it is. The store tells its time by an object that is made
+    written a moment ago for older than it is. The store tells its time by an object that is written
     for that; one that a killed VACUUM leaves is below the table and goes with a later VACUUM.
     """
     path = f"vacuum-clock-{uuid.uuid4()}"
@@ -267,6 +267,6 @@ def sweep(store: Store, paths: list[str], watch: Watch) -> Iterator[str]:
 def _delete_file(store: Store, path: str) -> None:
     store.delete(path)
     if store.url.startswith("file:"):
-        # Hadoop keeps checksums beside files on a disk; they are hidden, so nobody would find them.
+        # Hadoop keeps checksums beside files on a disk; they are hidden, so VACUUM does not see them.
         folder, slash, name = path.rpartition("/")
         store.delete(f"{folder}{slash}.{name}.crc")

@@ -73,7 +73,7 @@ class Plan:
     selection: Selection
     log_floor: int | None
     recorded_lost: frozenset[int] = frozenset()
-    """What earlier runs wrote down as lost, where nobody looks which files are there."""
+    """What earlier runs recorded as lost; for VACUUM LITE, which does not list the files."""
 
     @property
     def doomed(self) -> dict[str, ObjectMeta]:
@@ -105,7 +105,7 @@ class Plan:
         return CommitTimes(self.snapshot.store, self._commits, self.snapshot.properties)
 
     def time_of(self, version: int) -> int | None:
-        """When a version was made; None where its commit is gone."""
+        """When a version was committed; None where its commit is gone."""
         commits = self._commits
         if not commits or not commits[0].version <= version <= commits[-1].version:
             return None
@@ -234,7 +234,7 @@ def _protected(
 
 
 def _tombstones(snapshot: Snapshot, places: Places, cut_off: int) -> Iterable[str]:
-    """Those that have not expired; without a time they count as made in 1970."""
+    """Those that have not expired; without a time they count as of 1970."""
     found = snapshot.tombstones(["path", "deletionVector", "deletionTimestamp"])
     if found.num_rows:
         times = pc.fill_null(found.column("deletionTimestamp"), 0)

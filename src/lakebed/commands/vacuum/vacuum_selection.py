@@ -168,7 +168,7 @@ def _folders(objects: Iterable[ObjectMeta]) -> int:
 # --- names and times of objects -------------------------------------------------------------------
 
 _DELETABLE = ("_delta_index", "_change_data", "__lakebed_partition_")
-"""The last begins the names of folders of partitions that earlier versions of Lakebed made."""
+"""The last begins the names of folders of partitions that earlier versions of Lakebed wrote."""
 
 
 def listed(store: Store) -> list[ObjectMeta]:

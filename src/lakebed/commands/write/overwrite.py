@@ -104,7 +104,7 @@ class Overwrite:
     def _rows(self, sql: str, adds: Sequence[Add], new: Sequence[Add]) -> Overwritten:
         """Some rows of the files go. The files stay with a vector, or others take their place."""
         snapshot = self.snapshot
-        # A write that only arranges rows anew has no changes to tell, and changes whole files.
+        # A write that only rearranges rows has no changes for the feed, and replaces whole files.
         changes_data = self.options.data_change
         enabled = snapshot.properties.enable_deletion_vectors and changes_data
         vectors = bool(enabled) and is_supported(snapshot.protocol, "deletionVectors")
@@ -213,8 +213,8 @@ def _is_one_of(column: StructField, values: Sequence[Literal]) -> Expression:
     return tests[0] if len(tests) == 1 else Or(tuple(tests))
 
 
-def _literals(texts: list[str | None], column: StructField) -> list[Literal]:
-    values = parse_column(pa.array(texts, pa.string()), column.data_type, column=column.name)
+def _literals(strings: list[str | None], column: StructField) -> list[Literal]:
+    values = parse_column(pa.array(strings, pa.string()), column.data_type, column=column.name)
     return [Literal(_raw(value), column.data_type) for value in values]
 
 

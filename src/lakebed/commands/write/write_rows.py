@@ -137,8 +137,8 @@ class _Write:
             marked = replace(target.metadata, schema_string=schema_to_json(written.schema))
             target = replace(target, metadata=marked)
         overwritten = self._overwritten(transaction, written, target, layout)
-        removes = self._marked(overwritten.removes)
-        adds = self._marked([*overwritten.adds, *written.adds])
+        removes = self._with_data_change(overwritten.removes)
+        adds = self._with_data_change([*overwritten.adds, *written.adds])
         transaction.stage(*self._changes(target), *removes, *adds, *overwritten.changes)
         transaction.metrics(_metrics(written, overwritten))
         outcome = transaction.commit().unwrap()
@@ -194,8 +194,8 @@ class _Write:
         )
         return overwrite.replace(written.adds)
 
-    def _marked(self, files: list[File]) -> list[File]:
-        """A write that only arranges the rows anew says so to those who follow the changes."""
+    def _with_data_change(self, files: list[File]) -> list[File]:
+        """A write that only rearranges the rows has `dataChange` false, so streams skip it."""
         if self._options.data_change:
             return files
         return [replace(file, data_change=False) for file in files]

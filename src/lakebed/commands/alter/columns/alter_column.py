@@ -231,7 +231,7 @@ def _check_widening(snapshot: Snapshot, path: Path, old: StructField, wanted: Da
 
 
 def _check_limits(path: Path, old: StructField, new: StructField) -> None:
-    """A limit of text may be raised or lifted: rows that are there meet it still."""
+    """A length limit may be raised or removed: existing rows still meet it."""
     before, after = length_limits(old).get(()), length_limits(new).get(())
     if after is not None and (before is None or not _allows(after, before)):
         raise SchemaError(

@@ -1,7 +1,7 @@
 """How a table is cleaned of each feature before the feature is dropped.
 
 One record for each feature that can be dropped. As in delta-spark, dropping a feature never changes
-what users see of a table: constraints, for example, must be dropped by whoever wants that.
+what users see of a table: constraints, for example, must be dropped by the user.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def _clean_timestamps(target: AlterTarget) -> bool:
 
 def _plan_without_timestamps(snapshot: Snapshot) -> Change:
     there = [key for key in _ICT_ORIGIN if key in snapshot.metadata.configuration]
-    plain = plan_set_properties(snapshot, {_ICT: "false"})
-    assert plain.metadata is not None
-    kept = {k: v for k, v in plain.metadata.configuration.items() if k not in there}
+    change = plan_set_properties(snapshot, {_ICT: "false"})
+    assert change.metadata is not None
+    kept = {k: v for k, v in change.metadata.configuration.items() if k not in there}
     done = operation("UNSET TBLPROPERTIES", properties=[*there, _ICT], ifExists=True)
-    return Change(done, replace(plain.metadata, configuration=kept))
+    return Change(done, replace(change.metadata, configuration=kept))
 
 
 def _has_no_timestamps(snapshot: Snapshot) -> bool:

@@ -66,7 +66,7 @@ def uses_column_mapping(action: Action) -> bool:
 
 
 def _plan_without_mapping(snapshot: Snapshot) -> Change:
-    """Files whose columns have other names are written anew, in the same commit."""
+    """Files whose columns have other names are rewritten, in the same commit."""
     schema = strip(snapshot.schema)
     validate_plain_names(schema)
     configuration = {
