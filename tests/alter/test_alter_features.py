@@ -24,7 +24,7 @@ from deltalake import DeltaTable, write_deltalake
 from made_tables import column, commit, make_table
 
 import lakebed
-from lakebed.commands.alter.features import file_cleanup
+from lakebed.commands.alter.features import feature_cleanup
 from lakebed.commands.alter.features.drop_feature import drop_feature
 from lakebed.errors import (
     ConflictError,
@@ -356,7 +356,7 @@ def test_rows_that_come_while_names_are_written_into_files_are_a_conflict(tmp_pa
 
     late = interrupted(path, write_late)
     with pytest.raises(ConflictError):
-        late.apply(file_cleanup._plan_without_mapping)
+        late.apply(feature_cleanup._plan_without_mapping)
     assert len(by_deltalake(path)) == len(rows) + 1
     drop_feature(late, "columnMapping")
     assert len(by_deltalake(path)) == len(rows) + 1

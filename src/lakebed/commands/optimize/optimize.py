@@ -17,11 +17,11 @@ from typing import Protocol
 
 import orjson
 
-from lakebed.arrow.curves import MOST_KEY_BITS, Kind
+from lakebed.arrow.curves import Kind
 from lakebed.arrow.write.write import HANDLED_FEATURES
 from lakebed.commands.optimize import file_selection as files
 from lakebed.commands.optimize.batch_rewrite import Rewriter
-from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
+from lakebed.commands.optimize.curve_columns import checked_curve_columns
 from lakebed.commands.optimize.file_selection import Bin, in_cube, to_cluster, with_dropped_columns
 from lakebed.commands.optimize.optimize_request import (
     CHECK_STATISTICS,
@@ -30,7 +30,7 @@ from lakebed.commands.optimize.optimize_request import (
 from lakebed.commands.target.clustering_columns import clustering_columns
 from lakebed.commands.target.iceberg_files import files_to_upgrade
 from lakebed.commands.target.row_target import RowTarget
-from lakebed.errors import ConflictError, InvalidArgumentError, SchemaError
+from lakebed.errors import ConflictError, InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate, references, to_sql
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
@@ -38,8 +38,7 @@ from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
-from lakebed.spec.schema import find_path, render_path
-from lakebed.spec.stats import indexed_columns
+from lakebed.spec.schema import render_path
 from lakebed.transaction import Operation, Transaction
 from lakebed.transaction.conflicts.conflict_errors import is_retryable
 from lakebed.transaction.row_tracking import PRESERVED_TAG
@@ -89,7 +88,9 @@ class _Optimize:
         self._clustering = clustering_columns(self._snapshot) or ()
         self._check()
         self._predicate = self._where()
-        self._columns = self._curve_columns()
+        checked = settings.get(CHECK_STATISTICS, "true").lower() != "false"
+        paths = self._clustering or request.zorder_by
+        self._columns = checked_curve_columns(self._snapshot, paths, indexed=checked)
         self._done = Optimized(self._snapshot.version)
         self._share: Share
 
@@ -135,30 +136,6 @@ class _Optimize:
                 else "the table has no partitions: leave WHERE out",
             )
         return found
-
-    def _curve_columns(self) -> list[CurveColumn]:
-        paths = self._clustering or self._request.zorder_by
-        snapshot = self._snapshot
-        partitions = {name.lower() for name in snapshot.partition_columns}
-        columns = curve_columns(snapshot.schema, paths)
-        indexed = indexed_columns(snapshot.schema, snapshot.properties, ())
-        checked = self._settings.get(CHECK_STATISTICS, "true").lower() != "false"
-        for column in columns:
-            if column.path[0].lower() in partitions:
-                raise InvalidArgumentError(
-                    f"the table is partitioned by {column.path[0]!r}, so all rows of a file have "
-                    "the same value there",
-                    hint="leave it out of ZORDER BY",
-                )
-            if checked and find_path(indexed, column.path) is None:
-                raise SchemaError(
-                    f"files have no statistics of {render_path(column.path)}: to arrange rows by "
-                    "it would not help a query",
-                    hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
-                    f"{CHECK_STATISTICS} = false arranges rows all the same",
-                )
-        # With less than two bits of the key a column has no ranges to tell rows apart by.
-        return columns[: MOST_KEY_BITS // 2]
 
     # --- what to do ---
 

@@ -51,10 +51,10 @@ def vacuum_table(
     now = _now(log, options) if now_ms is None else now_ms
     plan = make_plan(log, options, now)
     if options.dry_run:
-        return _result(plan, options, plan.doomed, plan.rebuildable_after, started)
+        return _result(plan, options, plan.deletable, plan.rebuildable_after, started)
     if options.record:
         checked = options.enforce_retention
-        record_start(log, plan.retention, plan.doomed.values(), checked=checked)
+        record_start(log, plan.retention, plan.deletable.values(), checked=checked)
     deleted = _delete(log, plan, options, now)
     if options.record:
         record_end(
@@ -81,10 +81,10 @@ def _now(log: TableLog, options: VacuumOptions) -> int:
 
 
 def _delete(log: TableLog, plan: Plan, options: VacuumOptions, now_ms: int) -> list[str]:
-    watch = Watch(plan, lambda: make_plan(log, options, now_ms))
+    watch = CommitWatch(plan, lambda: make_plan(log, options, now_ms))
     deleted: list[str] = []
     try:
-        for path in sweep(log.store, sorted(plan.doomed), watch):
+        for path in delete_in_batches(log.store, sorted(plan.deletable), watch):
             deleted.append(path)
     except Exception:
         if options.record:
@@ -110,7 +110,7 @@ def _result(
     rebuildable: Collection[int],
     started: float,
 ) -> VacuumResult:
-    gone = [plan.doomed[path] for path in deleted]
+    gone = [plan.deletable[path] for path in deleted]
     unreadable = plan.unreadable_after(found.path for found in gone)
     lost = {v for v in plan.readable_before if v in unreadable or v not in rebuildable}
     return VacuumResult(
@@ -132,7 +132,7 @@ def _result(
 
 
 def record_start(
-    log: TableLog, retention: Retention, doomed: Iterable[ObjectMeta], *, checked: bool
+    log: TableLog, retention: Retention, deletable: Iterable[ObjectMeta], *, checked: bool
 ) -> None:
     parameters: dict[str, Any] = {
         "retentionCheckEnabled": checked,
@@ -140,7 +140,7 @@ def record_start(
     }
     if retention.specified_ms is not None:
         parameters["specifiedRetentionMillis"] = retention.specified_ms
-    sizes = [found.size for found in doomed]
+    sizes = [found.size for found in deletable]
     metrics = {"numFilesToDelete": len(sizes), "sizeOfDataToDelete": sum(sizes)}
     _commit(log, "VACUUM START", parameters, metrics)
 
@@ -203,7 +203,7 @@ BATCH = 1000
 _LOCAL_THREADS = 4
 
 
-class Watch:
+class CommitWatch:
     """Spares files that commits after the plan refer to.
 
     A RESTORE may bring back a file that had expired, and a very slow writer may commit one that
@@ -224,12 +224,12 @@ class Watch:
         changed = self._look()
         while changed:
             plan = self._replan()
-            known = frozenset(plan.doomed)
+            known = frozenset(plan.deletable)
             self._allowed = known if self._allowed is None else self._allowed & known
             changed = self._look()
-        return [path for path in paths if path not in self._spared and self._may_go(path)]
+        return [path for path in paths if path not in self._spared and self._may_delete(path)]
 
-    def _may_go(self, path: str) -> bool:
+    def _may_delete(self, path: str) -> bool:
         return self._allowed is None or path in self._allowed
 
     def _look(self) -> bool:
@@ -247,7 +247,7 @@ class Watch:
         return changed
 
 
-def sweep(store: Store, paths: list[str], watch: Watch) -> Iterator[str]:
+def delete_in_batches(store: Store, paths: list[str], watch: CommitWatch) -> Iterator[str]:
     """Delete the paths; yields each that is gone. The first failure ends it, after its batch."""
     threads = _LOCAL_THREADS if store.cheap_probes else THREADS
     with ThreadPoolExecutor(threads) as pool:
@@ -267,6 +267,6 @@ def sweep(store: Store, paths: list[str], watch: Watch) -> Iterator[str]:
 def _delete_file(store: Store, path: str) -> None:
     store.delete(path)
     if store.url.startswith("file:"):
-        # Hadoop keeps checksums beside files on a disk; they are hidden, so VACUUM does not see them.
+        # Hadoop keeps checksums beside files on a disk; they are hidden from VACUUM.
         folder, slash, name = path.rpartition("/")
         store.delete(f"{folder}{slash}.{name}.crc")

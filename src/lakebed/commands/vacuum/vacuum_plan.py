@@ -76,8 +76,8 @@ class Plan:
     """What earlier runs recorded as lost; for VACUUM LITE, which does not list the files."""
 
     @property
-    def doomed(self) -> dict[str, ObjectMeta]:
-        return self.selection.doomed
+    def deletable(self) -> dict[str, ObjectMeta]:
+        return self.selection.deletable
 
     @cached_property
     def unreadable_before(self) -> set[int]:
@@ -141,13 +141,13 @@ def make_plan(log: TableLog, options: VacuumOptions, now_ms: int) -> Plan:
     snapshot, retention = check_request(log, options)
     cut_off = now_ms - retention.ms
     pins = pins_of(snapshot.metadata.configuration)
-    selecting = select(snapshot, options, cut_off)
+    selector = select(snapshot, options, cut_off)
     places = Places(snapshot.store)
     history = read_lives(snapshot.store, places)
     floor = _version_at(snapshot, history.files, cut_off)
     _check_pins(pins, history)
     protected = _protected(snapshot, history, places, floor, cut_off, set(pins.values()))
-    selection = selecting(history, floor, protected)
+    selection = selector(history, floor, protected)
     log_floor = _log_floor(snapshot, now_ms) if options.record else None
     lost = _recorded_lost(log) if options.mode == "lite" else frozenset[int]()
     return Plan(

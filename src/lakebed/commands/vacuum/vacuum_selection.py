@@ -29,20 +29,20 @@ from lakebed.storage.store import ObjectMeta, Store
 
 @dataclass(frozen=True)
 class Selection:
-    """`doomed` are the files that would go; `is_gone` tells of a place that it is gone already.
+    """`deletable` are the files that would go; `is_gone` tells of a place that it is gone already.
 
     Files outside of the table are taken to be there.
     """
 
-    doomed: dict[str, ObjectMeta]
+    deletable: dict[str, ObjectMeta]
     is_gone: Callable[[str], bool]
     num_folders: int
 
 
-Selecting = Callable[[FileLives, "int | None", Container[str]], Selection]
+Selector = Callable[[FileLives, "int | None", Container[str]], Selection]
 
 
-def select(snapshot: Snapshot, options: VacuumOptions, cut_off: int) -> Selecting:
+def select(snapshot: Snapshot, options: VacuumOptions, cut_off: int) -> Selector:
     """Looks at the store now; what comes back judges, once the log is known."""
     store = snapshot.store
     if options.mode == "lite":
@@ -65,11 +65,11 @@ def _from_listing(
     snapshot: Snapshot, cut_off: int, objects: list[ObjectMeta], protected: Container[str]
 ) -> Selection:
     there = {found.path for found in objects}
-    allowed = may_go(snapshot, there)
+    allowed = may_delete(snapshot, there)
     visible = [found for found in objects if allowed(found.path)]
-    doomed = _doomed(visible, cut_off, protected)
+    deletable = _deletable(visible, cut_off, protected)
     return Selection(
-        doomed, lambda place: not is_outside(place) and place not in there, _folders(visible)
+        deletable, lambda place: not is_outside(place) and place not in there, _folders(visible)
     )
 
 
@@ -78,9 +78,9 @@ def _from_inventory(
 ) -> Selection:
     """An inventory is from earlier: whether a file is there, and how old it is, is asked again."""
     named = {found.path for found in objects}
-    allowed = may_go(snapshot, named)
+    allowed = may_delete(snapshot, named)
     visible = [found for found in objects if allowed(found.path)]
-    candidates = _doomed(visible, cut_off, protected)
+    candidates = _deletable(visible, cut_off, protected)
     there = confirmed(snapshot.store, candidates)
 
     def is_gone(place: str) -> bool:
@@ -88,7 +88,7 @@ def _from_inventory(
             return False
         return place not in named or (place in candidates and place not in there)
 
-    return Selection(_doomed(there.values(), cut_off, protected), is_gone, _folders(visible))
+    return Selection(_deletable(there.values(), cut_off, protected), is_gone, _folders(visible))
 
 
 def _from_log(
@@ -120,7 +120,7 @@ def _from_log(
     def is_gone(place: str) -> bool:
         return (place in new and place not in there) or (place in old and place not in new)
 
-    return Selection(_doomed(there.values(), cut_off, protected), is_gone, 1)
+    return Selection(_deletable(there.values(), cut_off, protected), is_gone, 1)
 
 
 def _check_complete(history: FileLives, last: int | None) -> None:
@@ -144,7 +144,7 @@ def _inside(protected: Container[str], *groups: Collection[str]) -> set[str]:
     }
 
 
-def _doomed(
+def _deletable(
     objects: Iterable[ObjectMeta], cut_off: int, protected: Container[str]
 ) -> dict[str, ObjectMeta]:
     return {
@@ -207,7 +207,7 @@ def confirmed(store: Store, paths: Iterable[str]) -> dict[str, ObjectMeta]:
         return {meta.path: meta for meta in answers if meta is not None}
 
 
-def may_go(snapshot: Snapshot, objects: Iterable[str]) -> Callable[[str], bool]:
+def may_delete(snapshot: Snapshot, objects: Iterable[str]) -> Callable[[str], bool]:
     """Tells whether the name of an object allows VACUUM to delete it.
 
     Hidden are names that begin with a dot or an underscore, at any depth, but for change data,
