@@ -39,6 +39,8 @@ DEFAULTS = f"{_DELTA}properties.defaults."
 COLLECT_STATS = f"{_DELTA}stats.collect"
 OPTIMIZE_WRITE = f"{_DELTA}optimizeWrite.enabled"
 COMPRESSION = "spark.sql.parquet.compression.codec"
+Matching = Callable[[DataFrame], DataFrame]
+"""Selects the rows of a scan that an overwrite replaces."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class FrameWrite:
     optimize: bool | None = None
     store: Mapping[str, str] = field(default_factory=dict)
     matching: Matching | None = None
-    """Chooses the rows that an overwrite replaces (`WriteOptions.replace_matching`)."""
+    """See `WriteOptions.replace_matching`."""
 
 
 @without_call_sites()
@@ -93,9 +95,6 @@ def _rows_class(write: FrameWrite) -> Callable[..., FrameRows]:
     if write.options.mode == "overwrite":
         return partial(OverwriteFrameRows, matching=write.matching)
     return FrameRows
-
-
-Matching = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
