@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.catalog.entry import NewEntry
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
 from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder, partition_schema
-from lakebed.commands.copy_into import Copied, CopyRequest, copy_files
+from lakebed.commands.copy_files import Copied, CopyRequest, copy_files
 from lakebed.commands.generate_files import generate_files
 from lakebed.commands.health.health_report import Health
 from lakebed.commands.health.table_health import table_health
