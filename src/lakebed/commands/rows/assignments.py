@@ -1,7 +1,7 @@
 """`SET column = expression`: new values for columns and for fields inside of them.
 
 As in delta-spark a name may carry the alias of the table, fields of structs are named with dots,
-and a value is converted to the type of its column by the store assignment (`spark.write.store_casts`).
+and a value is converted to the type of its column by store assignment (`spark.write.store_casts`).
 """
 
 from __future__ import annotations
