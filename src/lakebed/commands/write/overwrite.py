@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -38,9 +38,13 @@ from lakebed.spec.schema import StructField
 from lakebed.transaction import Transaction
 
 
-@runtime_checkable
 class OverwriteRows(Protocol):
     """Rows of a write that can replace some of the rows of files."""
+
+    @property
+    def spark_zone(self) -> str | None:
+        """The time zone in which Spark reads predicates; None if Lakebed reads them."""
+        ...
 
     def rewrite(self, wanted: Rewrite) -> Rewritten:
         """Finds the rows of some files that go, and writes those that stay where that is needed."""
@@ -65,8 +69,6 @@ class Overwrite:
     transaction: Transaction
     options: WriteOptions
     rows: OverwriteRows
-    spark_zone: str | None
-    """The time zone in which Spark reads predicates; None if Lakebed reads them."""
     table: Target
     """What the table becomes."""
     layout: FileLayout
@@ -134,7 +136,7 @@ class Overwrite:
         """None if Lakebed would not choose the rows that Spark chooses."""
         if self.options.replace_matching:
             return None
-        zone = self.spark_zone
+        zone = self.rows.spark_zone
         try:
             predicate = parse_predicate(sql, self.snapshot.schema)
         except PredicateError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from lakebed.arrow.write.write import HANDLED_FEATURES, FileLayout, Written
 from lakebed.commands.target.clustering_columns import (
@@ -188,10 +188,8 @@ class _Write:
         if self._snapshot is None or self._options.mode != "overwrite":
             return Overwritten()
         rows = self._rows
-        assert isinstance(rows, OverwriteRows)
-        overwrite = Overwrite(
-            self._snapshot, transaction, self._options, rows, rows.spark_zone, target, layout
-        )
+        assert _can_overwrite(rows)
+        overwrite = Overwrite(self._snapshot, transaction, self._options, rows, target, layout)
         return overwrite.replace(written.adds)
 
     def _with_data_change(self, files: list[File]) -> list[File]:
@@ -214,6 +212,10 @@ class _Write:
         now = int(time.time() * 1000)
         actions += [Txn(app, version, now) for app, version in self._options.loads.items()]
         return actions
+
+
+def _can_overwrite(rows: Rows) -> TypeGuard[OverwriteRows]:
+    return hasattr(rows, "rewrite")
 
 
 def _open(log: TableLog) -> Snapshot | None:
