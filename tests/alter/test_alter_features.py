@@ -24,7 +24,7 @@ from deltalake import DeltaTable, write_deltalake
 from made_tables import column, commit, make_table
 
 import lakebed
-from lakebed.commands.alter.features import column_mapping_traces
+from lakebed.commands.alter.features import feature_cleanup
 from lakebed.commands.alter.features.drop_feature import drop_feature
 from lakebed.errors import (
     ConflictError,
@@ -221,8 +221,8 @@ def test_features_for_readers_go_with_the_history_that_uses_them(
     path = tmp_path / "t"
     rows = READER_FEATURES[feature](path)
     lakebed.open(path).set_properties(NO_WAIT)
-    leaves_traces = feature != "vacuumProtocolCheck"
-    if leaves_traces:
+    leaves_data = feature != "vacuumProtocolCheck"
+    if leaves_data:
         with pytest.raises(FeatureDropPendingError):
             lakebed.open(path).drop_feature(feature, truncate_history=True)
         assert feature in supported_features(lakebed.open(path).protocol)
@@ -238,7 +238,7 @@ def test_features_for_readers_go_with_the_history_that_uses_them(
     assert not {feature, "checkpointProtection"} & features
     for read in (by_deltalake, by_duckdb):
         assert ordered(read(path)) == ordered(rows)
-    if leaves_traces:
+    if leaves_data:
         assert not (path / "_delta_log" / f"{0:020d}.json").exists()
 
 
@@ -356,7 +356,7 @@ def test_rows_that_come_while_names_are_written_into_files_are_a_conflict(tmp_pa
 
     late = interrupted(path, write_late)
     with pytest.raises(ConflictError):
-        late.apply(column_mapping_traces._plan)
+        late.apply(feature_cleanup._plan_without_mapping)
     assert len(by_deltalake(path)) == len(rows) + 1
     drop_feature(late, "columnMapping")
     assert len(by_deltalake(path)) == len(rows) + 1

@@ -21,8 +21,8 @@ from altered_tables import (
 from deltalake import DeltaTable
 
 import lakebed
+from lakebed.commands.alter import row_tracking_ids as row_ids
 from lakebed.commands.alter.table_properties import set_properties
-from lakebed.commands.target import row_tracking_ids as row_ids
 from lakebed.errors import (
     InvalidArgumentError,
     LakebedError,

@@ -21,7 +21,7 @@ import lakebed
 from lakebed.arrow.small_files import many_files, reading_processes
 from lakebed.arrow.small_files.reading_processes import Readers, lent
 from lakebed.commands.optimize import local_rewrite as local
-from lakebed.commands.optimize.bins import by_partition
+from lakebed.commands.optimize.file_selection import by_partition
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.errors import DataFileError, JobFailedError
 from lakebed.formats.file_actions import adds_from_table
@@ -195,9 +195,9 @@ def test_idle_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
 SCRIPT = """
 import os, sys, time
 import lakebed
-from lakebed.arrow import many_files, reading_processes
-from lakebed.commands.optimize import local
-from lakebed.commands.optimize.bins import by_partition
+from lakebed.arrow.small_files import many_files, reading_processes
+from lakebed.commands.optimize import local_rewrite as local
+from lakebed.commands.optimize.file_selection import by_partition
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.commands.copy_into.source_files import glob_pattern
+from lakebed.commands.copy_files import glob_pattern
 from lakebed.commands.write import write_rows as write
 from lakebed.errors import (
     DataFileError,

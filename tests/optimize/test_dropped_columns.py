@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from lakebed.commands.optimize.dropped_columns import with_dropped_columns
+from lakebed.commands.optimize.file_selection import with_dropped_columns
 from lakebed.errors import DataFileError
 from lakebed.formats.file_actions import adds_from_table
 

@@ -7,17 +7,19 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.commands.optimize.bins import (
-    Sizes,
+from lakebed.commands.optimize.file_selection import (
     batches,
     changes_something,
+    cube_of,
     deleted_share,
+    in_cube,
     live_bytes,
     packed,
+    to_cluster,
     with_deleted_rows,
     worth_compacting,
 )
-from lakebed.commands.optimize.cubes import cube_of, in_cube, to_cluster
+from lakebed.commands.optimize.optimize_request import Sizes
 from lakebed.spec.actions import Add, DeletionVector
 
 COLUMNS = ["a", "b"]

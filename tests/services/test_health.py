@@ -16,7 +16,9 @@ from rich.console import Console
 from service_tables import VECTORS, delete, make, numbers, opened
 
 import lakebed
-from lakebed.commands.health import Health, Severity, table_health
+from lakebed.commands.health.finding import Severity
+from lakebed.commands.health.health_report import Health
+from lakebed.commands.health.table_health import table_health
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, Remove
@@ -263,7 +265,7 @@ def test_removed_files_count_once_their_retention_is_over(path: Path) -> None:
 
 def test_orphans_are_found_by_listing_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(path, properties={"delta.deletedFileRetentionDuration": "interval 0 hours"})
-    monkeypatch.setattr("lakebed.commands.health.garbage._LITTLE", 1)
+    monkeypatch.setattr("lakebed.commands.health.table_health._LITTLE", 1)
     lakebed.write(path, numbers(50, 51), mode="overwrite")
     (path / "orphan.parquet").write_bytes(b"x" * 100_000)
     time.sleep(0.01)

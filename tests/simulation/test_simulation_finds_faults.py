@@ -12,7 +12,7 @@ import pytest
 from history import History, HistoryError
 from simulated_store import Objects, Odds, SimulatedStore
 
-from lakebed.commands.vacuum import plan
+from lakebed.commands.vacuum import vacuum_plan as plan
 from lakebed.commands.vacuum import vacuum_selection as selection
 from lakebed.log.maintenance import checkpoint_content, checkpoint_hook, cleanup
 from lakebed.transaction import commit
@@ -59,8 +59,8 @@ def vacuum_keeps_the_newest_version_only(patch: Patch) -> None:
 
 def vacuum_takes_young_files(patch: Patch) -> None:
     """What a writer has written and not committed yet."""
-    doomed = selection._doomed
-    patch.setattr(selection, "_doomed", lambda found, _, safe: doomed(found, 10**15, safe))
+    doomed = selection._deletable
+    patch.setattr(selection, "_deletable", lambda found, _, safe: doomed(found, 10**15, safe))
 
 
 def checkpoint_lacks_a_file(patch: Patch) -> None:

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 import lakebed
 from lakebed import DeltaTable
 from lakebed.commands.merge import merge_rows as merge
+from lakebed.commands.merge import merge_source
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.transaction import Transaction
@@ -118,12 +119,12 @@ def keys_of(table: DeltaTable, source: Any, condition: Any) -> list[str]:
     """The columns of which a MERGE knows the values that it looks for."""
     seen: list[str] = []
 
-    def look(_: Any, keys: Any, __: Any) -> Any:
+    def summarize(_: Any, keys: Any, __: Any) -> Any:
         seen.extend(key.field.name for key in keys)
         raise _Seen
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merge.Source, "look", look)
+        patch.setattr(merge_source.MergeSource, "summarize", summarize)
         with pytest.raises(_Seen):
             table.merge(source, condition).whenMatchedDelete().execute()
     return seen

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
 from lakebed.commands.optimize.optimize import _Optimize
+from lakebed.commands.optimize.optimize_request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.commands.optimize.placement import addresses
-from lakebed.commands.optimize.request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.data_files.curves import Curve
 from lakebed.errors import InvalidArgumentError, JobFailedError, SchemaError
 from lakebed.spark.native.native_plane import NativePlane

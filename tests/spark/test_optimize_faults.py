@@ -23,7 +23,7 @@ from written_tables import settings
 
 import lakebed
 from faults import Fault, FaultStore
-from lakebed.commands.optimize.request import LOCAL_BYTES
+from lakebed.commands.optimize.optimize_request import LOCAL_BYTES
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog

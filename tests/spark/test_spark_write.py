@@ -420,14 +420,14 @@ def test_an_overwrite_loses_to_an_append_that_it_did_not_see(
     from lakebed.commands.write import write_rows as command
 
     save(spark.range(3), tmp_path)
-    original = command._Write._replaced
+    original = command._Write._overwritten
 
     def meanwhile(self: Any, *arguments: Any) -> Any:
-        monkeypatch.setattr(command._Write, "_replaced", original)
+        monkeypatch.setattr(command._Write, "_overwritten", original)
         lakebed.write(tmp_path, pa.table({"id": [50]}))
         return original(self, *arguments)
 
-    monkeypatch.setattr(command._Write, "_replaced", meanwhile)
+    monkeypatch.setattr(command._Write, "_overwritten", meanwhile)
     with pytest.raises(ConcurrentAppendError):
         save(spark.range(9, 10), tmp_path, "overwrite")
     assert ids(tmp_path) == [0, 1, 2, 50]

@@ -11,9 +11,8 @@ from lakebed.errors import (
     UnsupportedFeatureError,
 )
 from lakebed.spec.actions import Metadata, Protocol
+from lakebed.spec.feature_table import FEATURES, Support
 from lakebed.spec.features import (
-    FEATURES,
-    Support,
     active_features,
     check_readable,
     check_writable,

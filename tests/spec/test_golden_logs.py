@@ -12,7 +12,8 @@ import pytest
 
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.spec.actions import Metadata, Protocol
-from lakebed.spec.features import FEATURES, check_readable, check_writable
+from lakebed.spec.feature_table import FEATURES
+from lakebed.spec.features import check_readable, check_writable
 from lakebed.spec.partition_values import parse_column, serialize_column
 from lakebed.spec.paths import decode_path, encode_path, is_absolute
 from lakebed.spec.properties import PROPERTIES, normalized_key

@@ -27,7 +27,9 @@ from small_tables import column, features, metadata
 
 import lakebed
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
-from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
+from lakebed.commands.vacuum.vacuum import vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.errors import LakebedError
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table

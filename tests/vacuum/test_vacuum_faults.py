@@ -13,8 +13,9 @@ from aged_tables import AgedTable
 from small_tables import append, create, file, new_memory_url
 
 from faults import Fault, FaultStore
-from lakebed.commands.vacuum import VacuumOptions, sweep, vacuum_table
-from lakebed.commands.vacuum.clock import own_clock, safe_clock
+from lakebed.commands.vacuum import vacuum
+from lakebed.commands.vacuum.vacuum import own_clock, safe_clock, vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions
 from lakebed.errors import StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import readable_versions
@@ -139,7 +140,7 @@ def test_a_file_that_a_commit_brings_back_meanwhile_stays(tmp_path: Path, mode: 
 
 
 def test_between_two_batches_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "BATCH", 1)
+    monkeypatch.setattr(vacuum, "BATCH", 1)
     table = worn(tmp_path / "table")
     doomed = table.vacuum(dry_run=True).paths
     assert len(doomed) > 2
@@ -251,7 +252,7 @@ def test_a_store_without_folders_or_clocks_of_ours(
     probed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On an object store the log is listed, not probed, and deletions take many threads."""
-    monkeypatch.setattr(sweep, "BATCH", 3)
+    monkeypatch.setattr(vacuum, "BATCH", 3)
     store = FaultStore(open_store(new_memory_url()))
     store.cheap_probes = probed
     snapshot = create(store)

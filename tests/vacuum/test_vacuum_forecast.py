@@ -9,7 +9,7 @@ from aged_tables import DAY, HOUR, RETENTION, AgedTable, FedTable
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from lakebed.commands.vacuum import VacuumResult
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.versions.readable import readable_versions
 

@@ -9,8 +9,8 @@ import pytest
 from aged_tables import DAY, AgedTable, put
 
 from faults import FaultStore
-from lakebed.commands.vacuum.candidates import from_inventory
 from lakebed.commands.vacuum.last_vacuum import LAST_VACUUM, last_vacuumed
+from lakebed.commands.vacuum.vacuum_selection import from_inventory
 from lakebed.errors import InvalidArgumentError
 from lakebed.storage import open_store
 

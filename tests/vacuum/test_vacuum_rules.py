@@ -16,7 +16,8 @@ from deltalake import DeltaTable
 from small_tables import column, create, features, metadata
 
 import lakebed
-from lakebed.commands.vacuum import VacuumOptions, vacuum_table
+from lakebed.commands.vacuum.vacuum import vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions
 from lakebed.errors import InvalidArgumentError, LakebedError, UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, AddCdc, Protocol

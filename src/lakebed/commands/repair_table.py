@@ -1,8 +1,8 @@
 """FSCK REPAIR TABLE: a log that names files which are gone stops doing so.
 
 Files may go by hand, by a rule of a store, or by a VACUUM of another engine; then every read of the
-table fails. Their entries are removed, and with them rows that nobody can read any more. An entry
-whose data is there but whose deletion vector is gone stays: nobody knows which of its rows are
+table fails. Their entries are removed, and with them rows that can no longer be read. An entry
+whose data is there but whose deletion vector is gone stays: it is not known which of its rows are
 deleted. To remove it would lose rows, and to keep it without its vector would bring some back.
 """
 
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakebed.commands.target.live_files import whole_files
+from lakebed.commands.target.live_files import missing, whole_files
 from lakebed.commands.target.log_only import HANDLED_FEATURES, commit_log_only
-from lakebed.commands.target.present_files import missing
 from lakebed.errors import AppendOnlyError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.listing.file_locations import FileLocations

@@ -25,9 +25,8 @@ from lakebed.commands.target.carried_metadata import (
 )
 from lakebed.commands.target.clustering_columns import DOMAIN as CLUSTERING
 from lakebed.commands.target.clustering_columns import FEATURE, clustering_domain
-from lakebed.commands.target.live_files import only_in, whole_files
+from lakebed.commands.target.live_files import missing, only_in, whole_files
 from lakebed.commands.target.log_only import HANDLED_FEATURES
-from lakebed.commands.target.present_files import missing
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog

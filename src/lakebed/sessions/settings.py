@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from lakebed.commands.optimize import auto_compaction as auto
-from lakebed.commands.optimize import request as optimize_request
+from lakebed.commands.optimize import optimize_request
 from lakebed.commands.target import row_target
 from lakebed.commands.vacuum import vacuum_options
 from lakebed.errors import InvalidArgumentError

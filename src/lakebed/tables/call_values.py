@@ -18,9 +18,9 @@ from pyspark.sql.types import DataType as SparkType
 from pyspark.sql.types import StructField as SparkField
 from pyspark.sql.types import StructType as SparkStruct
 
-from lakebed.commands.health import Health
 from lakebed.commands.health.finding import Finding, Severity
-from lakebed.commands.vacuum import VacuumResult
+from lakebed.commands.health.health_report import Health
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spec.schema import DataType, StructField, StructType, parse_schema, schema_to_json

@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.catalog.entry import NewEntry
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
 from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder, partition_schema
-from lakebed.commands.copy_into.copy_files import Copied, CopyRequest, copy_files
+from lakebed.commands.copy_files import Copied, CopyRequest, copy_files
 from lakebed.commands.generate_files import generate_files
-from lakebed.commands.health import Health, table_health
+from lakebed.commands.health.health_report import Health
+from lakebed.commands.health.table_health import table_health
 from lakebed.commands.repair_table import repair_table
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail

@@ -14,7 +14,7 @@ from lakebed.commands.delete_rows import delete_rows
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import update_rows
-from lakebed.commands.vacuum import VacuumResult
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.errors import InvalidArgumentError, LakebedError, TableNotFoundError
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import with_readable

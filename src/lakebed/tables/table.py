@@ -22,12 +22,15 @@ from lakebed.commands.convert.convert_folder import (
     partition_schema as parsed_partition_schema,
 )
 from lakebed.commands.generate_files import generate_files
-from lakebed.commands.health import Health, table_health
+from lakebed.commands.health.health_report import Health
+from lakebed.commands.health.table_health import table_health
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail
 from lakebed.commands.target.write_options import WriteKeywords, WriteOptions
-from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
+from lakebed.commands.vacuum.vacuum import vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate

@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType as SparkStruct
 
 from lakebed.commands.alter.columns.column_types import to_field, to_type, typed_field
 from lakebed.commands.alter.columns.generated_columns import check_generated
+from lakebed.commands.create.create_modes import existing_table, is_there, registers_existing
 from lakebed.commands.create.create_table import Mode, TableDefinition, create_table
-from lakebed.commands.create.named_modes import adopted, adopts, is_there
 from lakebed.commands.create.named_tables import Place, create_named, place_at, place_for
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.metadata_change import AlterTarget
@@ -180,8 +180,8 @@ class DeltaTableBuilder(Generic[T]):
             comment=self._comment,
             is_managed=place.is_managed,
         )
-        if adopts(place, self._mode):
-            create_named(place, lambda: adopted(place, definition))
+        if registers_existing(place, self._mode):
+            create_named(place, lambda: existing_table(place, definition))
             return
         check_generated(self._spark, schema)
         target = AlterTarget(place.log, self._spark.conf.get(USER_METADATA, None))

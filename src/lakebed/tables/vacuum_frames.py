@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
-from lakebed.commands.vacuum.vacuum_options import settings_of
+from lakebed.commands.vacuum.vacuum import vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions, settings_of
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.log.table_log import TableLog
 from lakebed.spark.session.arrow_frames import arrow_frame
 from lakebed.spark.session.session_kind import is_connect

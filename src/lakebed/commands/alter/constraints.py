@@ -37,7 +37,7 @@ def add_constraint(
 ) -> Snapshot:
     """From now on every row must meet the condition; refused if one that is there does not.
 
-    Rows that somebody adds while these are read are a conflict: nobody has looked at them.
+    Rows that somebody adds while these are read are a conflict: they were not checked.
     """
     _check_arguments(name, condition)
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lakebed.commands.alter.row_tracking_ids import check_all_rows_have_ids, give_row_ids
 from lakebed.commands.target.iceberg_files import check_files
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
-from lakebed.commands.target.row_tracking_ids import check_all_rows_have_ids, give_row_ids
 from lakebed.commands.target.write_target import row_tracking_columns
 from lakebed.errors import InvalidArgumentError, SchemaError, TablePropertyError
 from lakebed.log.snapshot import Snapshot

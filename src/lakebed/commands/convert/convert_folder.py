@@ -15,16 +15,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.commands.convert.parquet_files import (
+from lakebed.commands.convert.parquet_folder import (
     FoundFile,
-    check_partitioned,
-    find_files,
-    partition_values,
-)
-from lakebed.commands.convert.parquet_schema import (
     SchemaMerge,
+    check_partitioned,
     column_names,
     file_schema,
+    find_files,
+    partition_values,
     with_partitions,
 )
 from lakebed.commands.target.write_options import WriteOptions

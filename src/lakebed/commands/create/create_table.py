@@ -18,7 +18,7 @@ from lakebed.commands.target.clustering_columns import (
 )
 from lakebed.commands.target.metadata_change import HANDLED, AlterTarget
 from lakebed.commands.target.write_options import WriteOptions
-from lakebed.commands.target.write_target import Target, new_table, over
+from lakebed.commands.target.write_target import Target, new_table, replaced_table
 from lakebed.errors import (
     ConcurrentWriteError,
     InvalidArgumentError,
@@ -50,7 +50,7 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """What a new table is to be. `default_properties` are those that nobody asked for."""
+    """What a new table is to be. `default_properties` are those of the session."""
 
     schema: StructType
     partition_by: tuple[str, ...] = ()
@@ -107,23 +107,23 @@ class _Creation:
         self._snapshot = snapshot
 
     def run(self) -> Snapshot:
-        made = self._made()
-        actions = [*self._clustering(made), *self._removes()]
-        transaction = self._transaction(made)
+        new = self._new_table()
+        actions = [*self._clustering(new), *self._removes()]
+        transaction = self._transaction(new)
         if self._snapshot is None:
             if not self._definition.is_managed:
                 self._check_empty()
         else:
             transaction.read_whole_table()
-        if self._snapshot is None or made.protocol != self._snapshot.protocol:
-            transaction.stage(made.protocol)
-        transaction.stage(made.metadata, *actions)
+        if self._snapshot is None or new.protocol != self._snapshot.protocol:
+            transaction.stage(new.protocol)
+        transaction.stage(new.metadata, *actions)
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
         return outcome.snapshot
 
     def _check_empty(self) -> None:
-        """A table must not take in files that happen to lie where it is made."""
+        """A new table must not take in files that are in its location already."""
         log = self._target.log
         found = _first_file(log.store)
         if found is None:
@@ -135,7 +135,7 @@ class _Creation:
             hint="convert the files to a Delta table, or choose another location",
         )
 
-    def _made(self) -> Target:
+    def _new_table(self) -> Target:
         wanted = self._definition
         options = WriteOptions(
             partition_by=wanted.partition_by,
@@ -144,19 +144,19 @@ class _Creation:
             name=wanted.name,
             description=wanted.comment,
         )
-        made = new_table(wanted.schema, options)
+        new = new_table(wanted.schema, options)
         if wanted.cluster_by:
-            made = replace(made, protocol=upgraded(made.protocol, [FEATURE]))
-        return made if self._snapshot is None else over(made, self._snapshot)
+            new = replace(new, protocol=upgraded(new.protocol, [FEATURE]))
+        return new if self._snapshot is None else replaced_table(new, self._snapshot)
 
-    def _clustering(self, made: Target) -> list[Action]:
+    def _clustering(self, new: Target) -> list[Action]:
         columns = self._definition.cluster_by
         before = None if self._snapshot is None else self._snapshot.domains.get(DOMAIN)
         if not columns and before is None:
             return []
-        configuration = made.metadata.configuration
-        paths = check_clustering_columns(made.schema, columns, TableProperties(configuration))
-        return [clustering_domain(made.schema, paths, mapping_mode(configuration))]
+        configuration = new.metadata.configuration
+        paths = check_clustering_columns(new.schema, columns, TableProperties(configuration))
+        return [clustering_domain(new.schema, paths, mapping_mode(configuration))]
 
     def _removes(self) -> list[Remove]:
         if self._snapshot is None:
@@ -164,8 +164,8 @@ class _Creation:
         now = int(time.time() * 1000)
         return [Remove.of(add, timestamp=now) for add in adds_from_table(self._snapshot.files())]
 
-    def _transaction(self, made: Target) -> Transaction:
-        metadata = made.metadata
+    def _transaction(self, new: Target) -> Transaction:
+        metadata = new.metadata
         parameters: dict[str, Any] = {
             "isManaged": str(self._definition.is_managed).lower(),
             "description": metadata.description,

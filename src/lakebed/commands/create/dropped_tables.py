@@ -41,7 +41,7 @@ _DROPPED = re.compile(r"(.+)\.([0-9]{1,18})\.[0-9a-f]{8}")
 
 
 def drop_table(session: SparkSession, entry: TableEntry, *, purge: bool = False) -> bool:
-    """False if somebody else dropped it meanwhile."""
+    """False if another session dropped it meanwhile."""
     keep = retention_ms(session)
     catalog = catalog_of(session)
     if isinstance(catalog, MirroredCatalog):
@@ -97,7 +97,7 @@ def _drop_record(
     done = catalog.drop(*entry.parts)
     now = [record] if record is not None and record.is_managed and keep == 0 else []
     for old in [*now, *catalog.names.expired(_now() - retention_ms(session))]:
-        # Forgotten first: nobody can bring back what is half deleted.
+        # Its entry goes first: a table that is half deleted cannot be restored.
         if catalog.names.forget(old.id):
             _delete_files(session, old.location)
     return done
@@ -142,7 +142,7 @@ def _dropped(trash: Path, name: str) -> list[tuple[int, Path]]:
 
 
 def _add_name(session: SparkSession, database: str, name: str, location: str, files: str) -> None:
-    """`files` is where the table is at the moment."""
+    """`files` is where the table is now."""
     snapshot = TableLog(open_location(session, files, {})[0]).snapshot()
     create_entry(
         session,
@@ -173,7 +173,7 @@ def _folder(location: str) -> Path | None:
         return Path(location)
     if not location.startswith("file:"):
         return None
-    # Hadoop escapes nothing in such a text: file:/data or file:///data, letter by letter.
+    # Hadoop escapes nothing in such a string: file:/data or file:///data, letter by letter.
     return Path("/" + location.removeprefix("file:").lstrip("/"))
 
 

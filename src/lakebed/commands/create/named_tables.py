@@ -1,7 +1,7 @@
 """Tables that get a name: where they are to be, and in which order table and name come.
 
-First the table, then the name: who dies in between leaves a table that nobody sees, and the same
-statement again, or one with LOCATION, gives it the name.
+First the table, then the name: a process that dies in between leaves a table without a name, and
+the same statement again, or one with LOCATION, gives it the name.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ def create_named(place: Place, make: Callable[[], Snapshot]) -> Snapshot:
     """What `make` makes, with the name of the place. If it fails there is no such name."""
     if not place.is_new_name:
         return make()
-    made = make()
-    _add_name(place, made)
-    return made
+    table = make()
+    _add_name(place, table)
+    return table
 
 
-def _add_name(place: Place, made: Snapshot) -> None:
-    metadata = made.metadata
-    entry = _new_entry(place, made.schema, metadata.partition_columns)
+def _add_name(place: Place, table: Snapshot) -> None:
+    metadata = table.metadata
+    entry = _new_entry(place, table.schema, metadata.partition_columns)
     try:
         create_entry(place.session, replace(entry, comment=metadata.description))
     except TableExistsError as error:
@@ -111,7 +111,7 @@ def _add_name(place: Place, made: Snapshot) -> None:
         there = catalog_of(place.session).find(entry.database, entry.name)
         if there is None or not there.is_delta or there.location is None:
             raise
-        if _url(place.session, there.location) != place.log.store.url or made.version == 0:
+        if _url(place.session, there.location) != place.log.store.url or table.version == 0:
             raise TableExistsError(
                 f"somebody else has made {place.shown} meanwhile",
                 hint=f"what this statement made is at {place.location}, without a name"

@@ -124,7 +124,7 @@ def _html_row(finding: Finding) -> str:
 
 
 def _wrapped(lead: str, text: str) -> list[str]:
-    """The text behind the lead, in lines of a terminal's width, aligned below each other."""
+    """The text after the lead, wrapped to the width of a terminal and aligned."""
     lines, line = [], lead
     for word in text.split():
         if len(line) + len(word) > _WIDTH and len(line) > len(lead):

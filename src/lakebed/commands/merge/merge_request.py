@@ -1,7 +1,6 @@
 """What a MERGE is asked to do: a source, a condition, and clauses in the order of the user.
 
-The rules that need no data are checked here, when the values are made, whoever makes them: an API
-in Python or a statement in SQL.
+The rules that need no data are checked here, for the Python API and for SQL.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["matched", "not_matched", "not_matched_by_source"]
 Action = Literal["update", "update_all", "delete", "insert", "insert_all"]
+UPDATES: tuple[Action, ...] = ("update", "update_all")
+INSERTS: tuple[Action, ...] = ("insert", "insert_all")
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,20 @@ class MergeRequest:
             )
         for kind in _ACTIONS:
             self._check_reachable([each for each in self.clauses if each.kind == kind])
+
+    def has(self, kind: Kind) -> bool:
+        return any(clause.kind == kind for clause in self.clauses)
+
+    def numbers(self, *actions: Action) -> list[int]:
+        """The numbers of the clauses with one of these actions."""
+        found = enumerate(self.clauses)
+        return [number for number, clause in found if clause.action in actions]
+
+    @property
+    def only_deletes_matches(self) -> bool:
+        """A row that is deleted twice is deleted: it does not matter by which row."""
+        matched = [clause for clause in self.clauses if clause.kind == "matched"]
+        return len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
 
     def _check_reachable(self, clauses: list[Clause]) -> None:
         """A clause takes all rows that it is true for: one without a condition leaves none."""

@@ -14,50 +14,37 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 
-from lakebed.arrow.file_rows import rows_at
-from lakebed.commands.delete_rows import ALL
-from lakebed.commands.merge.merge_columns import named_request
-from lakebed.commands.merge.merge_keys import NamedKeys
-from lakebed.commands.merge.merge_request import Clause, MergeRequest
-from lakebed.commands.merge.merge_source import Key, Look, Source
-from lakebed.commands.merge.merge_values import (
+from lakebed.commands.merge.merge_clauses import (
     ACTION,
     SOURCE,
     Clauses,
     assigned_schema,
+    bound_request,
     output_name,
-    source_name,
     target_name,
 )
+from lakebed.commands.merge.merge_request import INSERTS, UPDATES, Clause, MergeRequest
+from lakebed.commands.merge.merge_source import MergeJoin, MergeSources, SourceSummary
 from lakebed.commands.optimize.auto_compaction import auto_compact
-from lakebed.commands.rows.assignments import as_column, is_generated
-from lakebed.commands.rows.row_change import CHANGE_TYPE, Found, NewRows, RowChange
+from lakebed.commands.rows.assignments import is_generated
+from lakebed.commands.rows.row_change import CHANGE_TYPE, ChangedRows, NewRows, RowChange
 from lakebed.commands.rows.row_condition import described
 from lakebed.commands.rows.row_positions import IN_ANY_ORDER, RowPositions
 from lakebed.commands.rows.row_scan import ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.target.write_target import Target, evolved_table
 from lakebed.data_files.identity_high_water_marks import generated_identity_columns
-from lakebed.errors import MultipleMatchesError
 from lakebed.formats.deletion_vectors import RowIndexSet
-from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.columns.projection import is_same_type, quote
-from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane.position_bitmaps import FILE, POSITION, Positions
-from lakebed.spark.read.command_reads import CommandReads
-from lakebed.spark.session.session_kind import functions_of, is_connect
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.write.generated_values import default_value, with_generated
-from lakebed.spec.columns.column_metadata import collations, identity
-from lakebed.spec.schema import StructField, StructType
+from lakebed.spec.columns.column_metadata import identity
+from lakebed.spec.schema import StructType
 from lakebed.transaction import Operation
-
-UPDATES = ("update", "update_all")
-INSERTS = ("insert", "insert_all")
 
 
 @without_call_sites()
@@ -65,61 +52,41 @@ def merge_rows(target: RowTarget, request: MergeRequest) -> dict[str, int]:
     """Merges; what the history says about it, `numTargetRowsUpdated` among it."""
     if target.merges_schemas:
         request = replace(request, schema_evolution=True)
-    sources = _Sources(request)
+    sources = MergeSources(request)
     metrics = target.change(lambda snapshot: _Merge(target, snapshot, request, sources).run())
     auto_compact(target)
     return metrics
-
-
-class _Sources:
-    """The source of each attempt: read once, unless it reads the target, which has changed."""
-
-    def __init__(self, request: MergeRequest) -> None:
-        self._request = request
-        self._known: Source | None = None
-
-    def of(self, reads: CommandReads) -> Source:
-        if self._known is not None:
-            return self._known
-        inserts = any(clause.action in INSERTS for clause in self._request.clauses)
-        found = Source(reads.pinned(self._request.source), numbered=inserts)
-        self._known = None if reads.reads_target else found
-        return found
 
 
 class _Merge:
     """One attempt."""
 
     def __init__(
-        self, target: RowTarget, snapshot: Snapshot, request: MergeRequest, sources: _Sources
+        self, target: RowTarget, snapshot: Snapshot, request: MergeRequest, sources: MergeSources
     ) -> None:
         self._target = target
         self._snapshot = snapshot
         operation = Operation("MERGE", _parameters(request))
         self._change = RowChange(target, snapshot, operation, _NAMES)
         self._source = sources.of(self._change.reads)
-        self._request = named_request(target, snapshot, request, self._source.schema)
+        self._request = bound_request(target, snapshot, request, self._source.schema)
+        self._join = MergeJoin(target, snapshot, self._request, self._source)
         self._f = functions_of(request.source)
         self._feed = bool(snapshot.properties.enable_change_data_feed)
 
     def run(self) -> dict[str, int]:
-        look = self._look()
-        if look.predicate is None or self._has("not_matched_by_source"):
-            adds = list(adds_from_table(self._snapshot.files(ALL)))
-        else:
-            adds = list(adds_from_table(select_files(self._snapshot, look.predicate, ALL).files))
-        scan = RowScan(self._snapshot, self._target.plane, adds)
-        changed = self._changed(scan, look)
+        summary = self._join.summary()
+        predicate = None if self._request.has("not_matched_by_source") else summary.predicate
+        scan = self._join.scan(predicate)
+        changed = self._changed(scan, summary)
         marked = changed.where(self._f.col(ACTION).isNotNull())
         finder = RowPositions(scan, self._target.most(IN_ANY_ORDER))
         positions = self._positions(marked, finder)
         inserted = self._inserted(changed)
-        self._change.transaction.read_predicate(
-            None if self._has("not_matched_by_source") else look.predicate
-        )
+        self._change.transaction.read_predicate(predicate)
         updated = positions.sums["updated"]
         inserts = self._inserts(inserted)
-        found = Found(
+        rows = ChangedRows(
             scan,
             positions.rows,
             [*self._updates(changed, scan.row_columns), *inserts],
@@ -129,86 +96,32 @@ class _Merge:
             num_new=None if inserts else updated,
             table=self._table,
         )
-        if self._is_nothing(found, inserted):
-            return {"numSourceRows": look.num_rows, **dict.fromkeys(_COUNTS, 0)}
+        if self._is_nothing(rows, inserted):
+            return {"numSourceRows": summary.num_rows, **dict.fromkeys(_COUNTS, 0)}
         return self._change.commit(
-            found,
+            rows,
             lambda new, copied: {
-                **_counts(look, positions, new - updated),
+                **_counts(summary, positions, new - updated),
                 "numOutputRows": new + copied,
                 "materializeSourceTimeMs": self._source.millis,
             },
         )
 
-    def _is_nothing(self, found: Found, inserted: DataFrame | None) -> bool:
-        if found.marks or found.table is not None:
+    def _is_nothing(self, rows: ChangedRows, inserted: DataFrame | None) -> bool:
+        if rows.marks or rows.table is not None:
             return False
         return inserted is None or bool(inserted.isEmpty())
 
-    # --- the join ---
+    # --- the matches ---
 
-    def _look(self) -> Look:
-        """What the source can meet in the target, as far as Spark tells what is compared."""
-        keys = [self._key(name, value) for name, value in self._equalities()]
-        return self._source.look([key for key in keys if key is not None], self._snapshot)
-
-    def _equalities(self) -> list[tuple[str, Column]]:
-        """Columns of the target that must equal something of the source alone."""
-        if is_connect(self._request.source):
-            named = NamedKeys(self._source.frame, self._snapshot.schema, self._alias)
-            return named.find(self._request.condition)
-        from lakebed.spark.internals.plans import equal_keys
-
-        empty = RowScan(self._snapshot, self._target.plane, [])
-        return equal_keys(self._joined(empty, "inner", None))
-
-    def _key(self, name: str, value: Column) -> Key | None:
-        """None if the statistics of the files do not say what the join compares."""
-        field = self._target_field(name)
-        # Texts of other collations are in an order that statistics do not follow.
-        if field is None or collations(field):
-            return None
-        given = incoming_schema(self._source.frame.select(value.alias("v"))).fields[0]
-        is_same = is_same_type(given.data_type, field.data_type) and not collations(given)
-        return Key(field, value) if is_same else None
-
-    @property
-    def _alias(self) -> str:
-        return self._request.target_alias or _TARGET
-
-    def _target_field(self, name: str) -> StructField | None:
-        """A column of the target under its name or its number."""
-        schema = self._snapshot.schema
-        numbers = {target_name(number): field for number, field in enumerate(schema.fields)}
-        return numbers.get(name) or schema.find(name)
-
-    def _joined(self, scan: RowScan, how: str, look: Look | None) -> DataFrame:
-        f = self._f
-        frame = scan.frame()
-        copies = {
-            target_name(number): f.col(quote(name))
-            for number, name in enumerate(self._snapshot.schema.names)
-        }
-        target = frame.withColumns(copies).alias(self._alias)
-        source = self._source.frame
-        if look is not None and self._is_small(look):
-            source = f.broadcast(source)
-        return target.join(source, as_column(frame, self._request.condition), how)
-
-    def _is_small(self, look: Look) -> bool:
-        threshold = str(self._target.session.conf.get("spark.sql.autoBroadcastJoinThreshold"))
-        if threshold.startswith("-"):
-            return False
-        return look.num_rows * _BYTES_OF_VALUE * len(self._source.schema) <= _MOST_BROADCAST
-
-    def _changed(self, scan: RowScan, look: Look) -> DataFrame:
+    def _changed(self, scan: RowScan, summary: SourceSummary) -> DataFrame:
         """The matches that a clause applies to, or all if rows are inserted; stored.
 
-        Where rows only go and nobody wants to see them, nothing is stored.
+        Where rows are only deleted and there is no change feed, nothing is stored.
         """
         f = self._f
-        by_source = self._has("not_matched_by_source")
-        joined = self._joined(scan, "left" if by_source else "inner", look)
+        by_source = self._request.has("not_matched_by_source")
+        joined = self._join.joined(scan, "left" if by_source else "inner", summary)
         self._clauses = Clauses(
             self._request,
             self._schema,
@@ -220,11 +133,11 @@ class _Merge:
         kinds = {"matched": is_matched, "not_matched_by_source": ~is_matched}
         acted = joined.withColumn(ACTION, self._clauses.action(kinds))
         counts = f.col(ACTION).isNotNull()
-        if self._numbers(*INSERTS):
+        if self._request.numbers(*INSERTS):
             counts = counts | is_matched
         columns = [f.col(FILE), f.col(POSITION), f.col(SOURCE), f.col(ACTION)]
         columns += [f.col(name) for name in scan.row_columns]
-        updates = self._numbers(*UPDATES)
+        updates = self._request.numbers(*UPDATES)
         if updates:
             columns += [
                 self._clauses.output(updates, field).alias(output_name(number))
@@ -233,63 +146,38 @@ class _Merge:
         if self._feed:
             columns += [f.col(target_name(number)) for number in range(len(self._snapshot.schema))]
         changed = self._change.reads.pinned(acted.where(counts).select(*columns))
-        is_read_once = not updates and not self._numbers(*INSERTS) and not self._feed
+        is_read_once = not updates and not self._request.numbers(*INSERTS) and not self._feed
         return changed if is_read_once else changed.localCheckpoint()
 
     def _positions(self, marked: DataFrame, finder: RowPositions) -> Positions:
         f = self._f
         is_matched = f.col(SOURCE).isNotNull()
-        is_update = f.col(ACTION).isin(self._numbers(*UPDATES) or [-1])
+        is_update = f.col(ACTION).isin(self._request.numbers(*UPDATES) or [-1])
         sums = {
             "updated": is_update,
             "matched_updated": is_update & is_matched,
             "other_deleted": ~is_update & ~is_matched,
         }
         positions = finder.find(marked, sums)
-        if positions.has_doubles and not self._only_deletes_matches():
-            raise self._disputed(marked, finder.scan)
+        if positions.has_doubles and not self._request.only_deletes_matches:
+            raise self._join.ambiguous_match(marked, finder.scan)
         return positions
 
     def _seen(self, changed: DataFrame, finder: RowPositions) -> Mapping[int, RowIndexSet]:
         """Rows that nothing happens to, but that kept a row of the source from being inserted."""
         matched = [clause for clause in self._request.clauses if clause.kind == "matched"]
         takes_all = any(clause.condition is None for clause in matched)
-        if not self._numbers(*INSERTS) or takes_all:
+        if not self._request.numbers(*INSERTS) or takes_all:
             return {}
         f = self._f
         return finder.find(changed.where(f.col(ACTION).isNull())).rows
 
-    def _only_deletes_matches(self) -> bool:
-        """A row that is deleted twice is deleted: it does not matter by which row."""
-        matched = [clause for clause in self._request.clauses if clause.kind == "matched"]
-        return len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
-
-    def _disputed(self, marked: DataFrame, scan: RowScan) -> MultipleMatchesError:
-        f = self._f
-        doubled = marked.where(f.col(SOURCE).isNotNull()).groupBy(FILE, POSITION)
-        numbers = doubled.agg(f.sort_array(f.collect_list(SOURCE)).alias("rows"))
-        first = numbers.where(f.size("rows") > 1).orderBy(FILE, POSITION).first()
-        assert first is not None
-        names = [source_name(number) for number in range(len(self._source.schema))]
-        wanted = f.col(SOURCE).isin(first["rows"][:_SHOWN])
-        rows = self._source.frame.where(wanted).select(*names).collect()
-        shown = [dict(zip(self._source.schema.names, row, strict=True)) for row in rows]
-        fields = (self._target_field(name) for name, _ in self._equalities())
-        keys = list(dict.fromkeys(field.name for field in fields if field is not None))
-        (met,) = rows_at(self._snapshot, scan.adds[first[FILE]], [first[POSITION]], keys or None)
-        return MultipleMatchesError(
-            f"{len(first['rows'])} rows of the source match one row of the table, {met}, and MERGE "
-            "would change it more than once; some of them: " + "; ".join(map(str, shown)),
-            hint="make the source unique in what the condition compares, for example with "
-            "dropDuplicates, or add a condition to the clause that only one of them meets",
-        )
-
-    # --- rows that come ---
+    # --- new rows ---
 
     def _updates(self, changed: DataFrame, row_columns: Sequence[str]) -> list[NewRows]:
         f = self._f
         rows = []
-        for given, numbers in self._by_columns(self._numbers(*UPDATES)):
+        for given, numbers in self._by_columns(self._request.numbers(*UPDATES)):
             chosen = changed.where(f.col(ACTION).isin(numbers))
             columns = [
                 f.col(output_name(number)).alias(field.name)
@@ -304,7 +192,7 @@ class _Merge:
 
     def _inserted(self, changed: DataFrame) -> DataFrame | None:
         """The rows of the source without a match, and the clause that each falls to."""
-        if not self._numbers(*INSERTS):
+        if not self._request.numbers(*INSERTS):
             return None
         f = self._f
         matched = changed.where(f.col(SOURCE).isNotNull()).select(f.col(SOURCE).alias(_MATCHED))
@@ -321,7 +209,7 @@ class _Merge:
             return []
         f = self._f
         rows = []
-        for number in self._numbers(*INSERTS):
+        for number in self._request.numbers(*INSERTS):
             given = self._insertions.given(number)
             columns = [
                 self._insertions.output([number], field).alias(field.name) for field in given.fields
@@ -359,13 +247,13 @@ class _Merge:
     def _changes(self, changed: DataFrame, inserts: Sequence[NewRows]) -> DataFrame:
         """All but the rows whose identity is not drawn yet; these are read when they are there."""
         f = self._f
-        updates = self._numbers(*UPDATES)
+        updates = self._request.numbers(*UPDATES)
         current = self._clauses.current()
         before = [current[field.name].alias(field.name) for field in self._schema.fields]
         is_update = f.col(ACTION).isin(updates or [-1])
         kind = f.when(is_update, "update_preimage").otherwise("delete")
         gone = changed.where(f.col(ACTION).isNotNull())
-        if self._only_deletes_matches():
+        if self._request.only_deletes_matches:
             # Only an unconditional delete may meet a row twice; the feed has it once.
             gone = gone.dropDuplicates([FILE, POSITION])
         frames = [gone.select(*before, kind.alias(CHANGE_TYPE))]
@@ -399,20 +287,13 @@ class _Merge:
     def _schema(self) -> StructType:
         return self._snapshot.schema if self._table is None else self._table.schema
 
-    def _has(self, kind: str) -> bool:
-        return any(clause.kind == kind for clause in self._request.clauses)
 
-    def _numbers(self, *actions: str) -> list[int]:
-        found = enumerate(self._request.clauses)
-        return [number for number, clause in found if clause.action in actions]
-
-
-def _counts(look: Look, positions: Positions, inserted: int) -> dict[str, int]:
+def _counts(summary: SourceSummary, positions: Positions, inserted: int) -> dict[str, int]:
     updated, matched = positions.sums["updated"], positions.sums["matched_updated"]
     other = positions.sums["other_deleted"]
     deleted = positions.num_rows - updated
     return {
-        "numSourceRows": look.num_rows,
+        "numSourceRows": summary.num_rows,
         "numTargetRowsInserted": inserted,
         "numTargetRowsUpdated": updated,
         "numTargetRowsDeleted": deleted,
@@ -444,11 +325,7 @@ _PREDICATES = {
     "notMatchedPredicates": "not_matched",
     "notMatchedBySourcePredicates": "not_matched_by_source",
 }
-_TARGET = "__lakebed_target"
 _MATCHED = "__lakebed_matched"
-_BYTES_OF_VALUE = 16
-_MOST_BROADCAST = 32 * 1024 * 1024
-_SHOWN = 4
 _COUNTS = (
     "numTargetRowsInserted",
     "numTargetRowsUpdated",

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 import pyarrow.compute as pc
 
-from lakebed.commands.optimize.bins import Sizes
 from lakebed.commands.optimize.optimize import optimize
-from lakebed.commands.optimize.request import OptimizeRequest, number
+from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes, number
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot
@@ -30,7 +29,7 @@ _log = logging.getLogger(__name__)
 def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
     """Compacts if the table or the session asks for it and there is enough to do.
 
-    `known` is the version after the write, if somebody has it.
+    `known` is the version after the write, if the caller has it.
     """
     asked = target.session.conf.get(ENABLED, None)
     if asked is not None and asked.lower() != "true":

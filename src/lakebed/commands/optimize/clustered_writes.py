@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
+from lakebed.commands.optimize.optimize_request import number
 from lakebed.commands.optimize.placement import addresses
-from lakebed.commands.optimize.request import number
 from lakebed.commands.target.clustering_columns import clustering_columns, to_paths
 from lakebed.data_files.curves import Curve, Kind, quantiles
 from lakebed.data_files.file_layout import FileLayout
@@ -52,7 +52,7 @@ class ClusteredWrites:
     def arranged(self, source: DataFrame, rows: DataFrame, layout: FileLayout) -> DataFrame | None:
         """The rows in other tasks; None if they are to stay as they are.
 
-        `rows` are those of `source`, made fit for the table.
+        `rows` are those of `source`, prepared for the table.
         """
         mode = self._mode()
         # What a remote plan will give, its client cannot know.
@@ -117,7 +117,7 @@ class ClusteredWrites:
 
 
 def _keys(source: DataFrame, columns: Sequence[CurveColumn]) -> DataFrame | None:
-    """The values of the columns before the rows are made fit; None if to read them costs much."""
+    """The values of the columns before the rows are prepared; None if they are costly to read."""
     from lakebed.spark.internals.plan_costs import is_cheap
 
     given = find_curve_columns(incoming_schema(source), [column.path for column in columns])

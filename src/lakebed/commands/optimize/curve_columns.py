@@ -10,7 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
 
-from lakebed.errors import SchemaError
+from lakebed.commands.optimize.optimize_request import CHECK_STATISTICS
+from lakebed.data_files.curves import MOST_KEY_BITS
+from lakebed.errors import InvalidArgumentError, SchemaError
+from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import quote
 from lakebed.spec.columns.column_metadata import collations
 from lakebed.spec.schema import (
@@ -35,11 +38,12 @@ from lakebed.spec.schema import (
     render_path,
     resolve,
 )
+from lakebed.spec.stats import indexed_columns
 
 
 @dataclass(frozen=True)
 class CurveColumn:
-    """`kind` is what the values are to executors: long, double or text."""
+    """`kind` is the type that executors read: long, double or text."""
 
     path: Path
     data_type: DataType
@@ -96,6 +100,34 @@ def curve_columns(schema: StructType, paths: Sequence[Path]) -> list[CurveColumn
             )
         found.append(CurveColumn(spelled, field.data_type, kind))
     return found
+
+
+def checked_curve_columns(
+    snapshot: Snapshot, paths: Sequence[Path], *, indexed: bool
+) -> list[CurveColumn]:
+    """As `curve_columns`; refuses columns by which arranging rows would not help a query.
+
+    `indexed`: files must have statistics of them.
+    """
+    partitions = {name.lower() for name in snapshot.partition_columns}
+    columns = curve_columns(snapshot.schema, paths)
+    known = indexed_columns(snapshot.schema, snapshot.properties, ())
+    for column in columns:
+        if column.path[0].lower() in partitions:
+            raise InvalidArgumentError(
+                f"the table is partitioned by {column.path[0]!r}, so all rows of a file have "
+                "the same value there",
+                hint="leave it out of ZORDER BY",
+            )
+        if indexed and find_path(known, column.path) is None:
+            raise SchemaError(
+                f"files have no statistics of {render_path(column.path)}: to arrange rows by "
+                "it would not help a query",
+                hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
+                f"{CHECK_STATISTICS} = false arranges rows all the same",
+            )
+    # With less than two bits of the key a column has no ranges to tell rows apart by.
+    return columns[: MOST_KEY_BITS // 2]
 
 
 def _has_order(field: StructField) -> bool:

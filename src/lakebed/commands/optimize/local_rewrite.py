@@ -21,8 +21,8 @@ from lakebed.arrow import curve_parts
 from lakebed.arrow.small_files.many_files import ManyFiles, NotForArrowError
 from lakebed.arrow.small_files.reading_processes import MIN_FILES, Readers, lent
 from lakebed.arrow.write.write import FileWriter, stored_rows
-from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.commands.optimize.file_selection import Bin
 from lakebed.data_files.curves import Curve, Kind, quantiles
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.snapshot import Snapshot
@@ -48,7 +48,7 @@ class Local:
     most_bytes: int
     settings: Mapping[str, str]
     done: Callable[[int], None] = lambda _: None
-    """Is told of bytes that are in new files, for whoever watches."""
+    """Is called with the bytes that are in new files, for the progress bar."""
 
     def compact(self, bins: Sequence[Bin]) -> list[Add] | None:
         """Each bin becomes one file; None if Spark has to do it."""

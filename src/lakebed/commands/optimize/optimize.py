@@ -7,41 +7,41 @@ the other: what a run has done stays done, and the next one goes on from there.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Protocol
 
 import orjson
 
-from lakebed.commands.optimize import bins as files
-from lakebed.commands.optimize.arrangement import Writer, is_shuffled
-from lakebed.commands.optimize.bins import Bin
-from lakebed.commands.optimize.cubes import in_cube, to_cluster
-from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
-from lakebed.commands.optimize.dropped_columns import with_dropped_columns
-from lakebed.commands.optimize.local_rewrite import Local
-from lakebed.commands.optimize.progress import Share, progress
-from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest, local_bytes
+from lakebed.commands.optimize import file_selection as files
+from lakebed.commands.optimize.batch_rewrite import Rewriter
+from lakebed.commands.optimize.curve_columns import checked_curve_columns
+from lakebed.commands.optimize.file_selection import Bin, in_cube, to_cluster, with_dropped_columns
+from lakebed.commands.optimize.optimize_request import (
+    CHECK_STATISTICS,
+    OptimizeRequest,
+)
 from lakebed.commands.target.clustering_columns import clustering_columns
 from lakebed.commands.target.iceberg_files import files_to_upgrade
 from lakebed.commands.target.row_target import RowTarget
-from lakebed.data_files.curves import MOST_KEY_BITS, Kind
+from lakebed.data_files.curves import Kind
 from lakebed.data_files.file_layout import HANDLED_FEATURES
-from lakebed.errors import ConflictError, InvalidArgumentError, JobFailedError, SchemaError
+from lakebed.errors import ConflictError, InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate, references, to_sql
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
-from lakebed.spec.schema import find_path, render_path
-from lakebed.spec.stats import indexed_columns
+from lakebed.spec.schema import render_path
 from lakebed.transaction import Operation, Transaction
 from lakebed.transaction.conflicts.conflict_errors import is_retryable
-from lakebed.transaction.row_tracking import PRESERVED_TAG, physical_records
+from lakebed.transaction.row_tracking import PRESERVED_TAG
 
 ATTEMPTS = 5
 
@@ -88,7 +88,9 @@ class _Optimize:
         self._clustering = clustering_columns(self._snapshot) or ()
         self._check()
         self._predicate = self._where()
-        self._columns = self._curve_columns()
+        checked = settings.get(CHECK_STATISTICS, "true").lower() != "false"
+        paths = self._clustering or request.zorder_by
+        self._columns = checked_curve_columns(self._snapshot, paths, indexed=checked)
         self._done = Optimized(self._snapshot.version)
         self._share: Share
 
@@ -134,30 +136,6 @@ class _Optimize:
                 else "the table has no partitions: leave WHERE out",
             )
         return found
-
-    def _curve_columns(self) -> list[CurveColumn]:
-        paths = self._clustering or self._request.zorder_by
-        snapshot = self._snapshot
-        partitions = {name.lower() for name in snapshot.partition_columns}
-        columns = curve_columns(snapshot.schema, paths)
-        indexed = indexed_columns(snapshot.schema, snapshot.properties, ())
-        checked = self._settings.get(CHECK_STATISTICS, "true").lower() != "false"
-        for column in columns:
-            if column.path[0].lower() in partitions:
-                raise InvalidArgumentError(
-                    f"the table is partitioned by {column.path[0]!r}, so all rows of a file have "
-                    "the same value there",
-                    hint="leave it out of ZORDER BY",
-                )
-            if checked and find_path(indexed, column.path) is None:
-                raise SchemaError(
-                    f"files have no statistics of {render_path(column.path)}: to arrange rows by "
-                    "it would not help a query",
-                    hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
-                    f"{CHECK_STATISTICS} = false arranges rows all the same",
-                )
-        # With less than two bits of the key a column has no ranges to tell rows apart by.
-        return columns[: MOST_KEY_BITS // 2]
 
     # --- what to do ---
 
@@ -219,46 +197,12 @@ class _Optimize:
         return [one for one in batch if all(_key(add) in live for add in one.adds)]
 
     def _written(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add]:
-        found = self._by_arrow(snapshot, batch)
-        if found is None:
-            found = self._by_spark(snapshot, batch)
-        _check_rows(batch, found)
+        kind: Kind = "hilbert" if self._clustering and len(self._columns) > 1 else "zorder"
+        rewriter = Rewriter(self._target, self._request, self._settings, self._columns, kind)
+        added = rewriter.write(snapshot, batch, self._share.done)
         if self._clustering and not self._request.is_reorg:
-            return in_cube(found, [render_path(path) for path in self._clustering])
-        return found
-
-    def _by_arrow(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add] | None:
-        """In this process, if that is faster; None if not, or if only Spark can do it."""
-        most = local_bytes(self._settings, is_connect=is_connect(self._target.session))
-        local = Local(
-            snapshot, self._request.sizes.max_file, most, self._settings, self._share.done
-        )
-        if self._is_arranged:
-            return local.arrange(batch, self._columns, self._kind)
-        return local.compact(batch)
-
-    def _by_spark(self, snapshot: Snapshot, batch: Sequence[Bin]) -> list[Add]:
-        writer = Writer(self._target, snapshot, self._request.sizes.max_file)
-        if self._is_arranged:
-            return self._each(batch, lambda one: writer.arrange(one, self._columns, self._kind))
-        return writer.compact(batch) if is_shuffled(batch) else self._each(batch, writer.gather)
-
-    @property
-    def _is_arranged(self) -> bool:
-        return bool(self._columns) and not self._request.is_reorg
-
-    @property
-    def _kind(self) -> Kind:
-        return "hilbert" if self._clustering and len(self._columns) > 1 else "zorder"
-
-    def _each(self, batch: Sequence[Bin], write: Callable[[Bin], list[Add]]) -> list[Add]:
-        def reported(one: Bin) -> list[Add]:
-            adds = write(one)
-            self._share.done(one.size)
-            return adds
-
-        with ThreadPoolExecutor(self._request.threads, "lakebed-optimize") as pool:
-            return [add for adds in pool.map(reported, batch) for add in adds]
+            return in_cube(added, [render_path(path) for path in self._clustering])
+        return added
 
     def _commit(self, snapshot: Snapshot, batch: Sequence[Bin], added: Sequence[Add]) -> None:
         removed = [add for one in batch for add in one.adds]
@@ -320,22 +264,6 @@ def _key(add: Add) -> tuple[str, str | None]:
     return add.path, None if add.deletion_vector is None else add.deletion_vector.unique_id
 
 
-def _check_rows(batch: Sequence[Bin], written: Sequence[Add]) -> None:
-    """Nothing is committed that has other rows than before."""
-    before = [(physical_records(add), add.deletion_vector) for one in batch for add in one.adds]
-    if any(count is None for count, _ in before):
-        return
-    expected = sum(
-        (count or 0) - (0 if vector is None else vector.cardinality) for count, vector in before
-    )
-    found = sum(physical_records(add) or 0 for add in written)
-    if found != expected:
-        raise JobFailedError(
-            f"{expected} rows were read, but {found} were written; nothing was committed",
-            hint="a file may not have the rows that the log says",
-        )
-
-
 def _metrics(added: Sequence[Add], removed: Sequence[Add]) -> dict[str, int]:
     sizes = sorted(add.size for add in added) or [0]
     return {
@@ -354,3 +282,57 @@ def _metrics(added: Sequence[Add], removed: Sequence[Add]) -> dict[str, int]:
 
 def _json(values: Sequence[str]) -> str:
     return orjson.dumps(list(values)).decode()
+
+
+class Progress(Protocol):
+    def done(self, num_bytes: int) -> None: ...
+
+
+@contextmanager
+def progress(what: str, total_bytes: int) -> Iterator[Progress]:
+    """A bar over the bytes to do, on standard error if it is a terminal."""
+    if not total_bytes or not sys.stderr.isatty():
+        yield _Silent()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Shown(bar, bar.add_task(what, total=total_bytes))
+
+
+class Share:
+    """One batch's share of a bar. Its parts report when they are done, in whatever thread.
+
+    Never more than the share is shown, though a batch that is done again reports twice.
+    """
+
+    def __init__(self, shown: Progress, num_bytes: int) -> None:
+        self._shown = shown
+        self._left = num_bytes
+        self._lock = Lock()
+
+    def done(self, num_bytes: int) -> None:
+        with self._lock:
+            part = min(num_bytes, self._left)
+            self._left -= part
+            self._shown.done(part)
+
+    def finish(self) -> None:
+        self.done(self._left)
+
+
+class _Silent:
+    def done(self, num_bytes: int) -> None:
+        pass
+
+
+class _Shown:
+    def __init__(self, bar: object, task: object) -> None:
+        self._bar = bar
+        self._task = task
+
+    def done(self, num_bytes: int) -> None:
+        self._bar.advance(self._task, num_bytes)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ PROTOCOL: Iceberg Compatibility V1 and V2. Three steps, as in delta-spark, each 
 
 1. The version and column mapping are turned on, deletion vectors off. Whoever writes from then on
    writes files that fit; writes that began before find a conflict.
-2. The files that do not fit are written anew, batch by batch. No row changes.
+2. The files that do not fit are rewritten, batch by batch. No row changes.
 3. When all files fit, `delta.universalFormat.enabledFormats` gets `iceberg`: the promise to readers
    of Iceberg comes last.
 
@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from lakebed.commands.alter.table_properties import with_mapping
 from lakebed.commands.optimize.optimize import Optimized, optimize
-from lakebed.commands.optimize.request import OptimizeRequest
+from lakebed.commands.optimize.optimize_request import OptimizeRequest
 from lakebed.commands.target.iceberg_files import files_to_upgrade
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
 from lakebed.commands.target.row_target import RowTarget

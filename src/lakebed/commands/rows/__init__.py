@@ -1,1 +1,1 @@
-"""What DELETE, UPDATE and MERGE share: finding rows, and committing what becomes of them."""
+"""What DELETE, UPDATE, MERGE and overwrites share: finding rows, and committing their changes."""

@@ -1,7 +1,7 @@
 """`SET column = expression`: new values for columns and for fields inside of them.
 
 As in delta-spark a name may carry the alias of the table, fields of structs are named with dots,
-and a value is converted to the type of its column by the store assignment (`spark.casting`).
+and a value is converted to the type of its column by store assignment (`spark.write.store_casts`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.columns.sql_expressions import sql_column
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.session.split_names import split_name
+from lakebed.spark.write.store_casts import change_cast
 from lakebed.spark.write.type_conversion import Fitting
+from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
 
 Value: TypeAlias = "str | Column"
@@ -56,17 +59,19 @@ def new_values(
     given: Sequence[Assignment],
     schema: StructType,
     current: Mapping[str, Column],
-    fitting: Fitting,
     *,
+    fills: bool = False,
     keeps_fields: bool = False,
 ) -> dict[str, Column]:
     """The columns with a new value, by their names. `current` are the values that they have now.
 
-    `keeps_fields`: fields of structs that a new value does not have keep the value that they have.
+    `fills`: fields of structs that a new value does not have become null. `keeps_fields`: they keep
+    the value that they have.
     """
-    f = fitting.f
     if not given:
         return {}
+    f = functions_of(frame)
+    fitting = Fitting(f, change_cast(frame.sparkSession), fills=fills)
     raw = [as_column(frame, each.value) for each in given]
     types = _types(frame, raw)
     values: dict[Path, Column] = {
@@ -85,6 +90,16 @@ def new_values(
         for field in schema.fields
         if field.name in changed
     }
+
+
+def check_identity(given: Sequence[Assignment], schema: StructType) -> None:
+    for each in given:
+        field = schema.field(each.path[0])
+        if identity(field) is not None:
+            raise InvalidArgumentError(
+                f"column {field.name!r} is an identity column: its values cannot be updated",
+                hint=f"leave {field.name!r} out of the values to set",
+            )
 
 
 def as_column(owner: DataFrame, value: Value) -> Column:

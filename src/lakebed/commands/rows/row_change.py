@@ -1,4 +1,4 @@
-"""Committing a change of rows: what was found becomes vectors or new files, and a commit.
+"""Committing a change of rows: the changed rows become deletion vectors or new files, and a commit.
 
 With deletion vectors (`delta.enableDeletionVectors`) changed rows are marked in their files and
 only new rows are written. Without, the other rows of these files are written again. The change
@@ -58,8 +58,8 @@ class NewRows:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a command found out: rows that go, rows that come, and both for the change feed.
+class ChangedRows:
+    """The rows that a command deletes and adds, and both for the change feed.
 
     `changes` has the columns of the table and `CHANGE_TYPE`; it is read only where it is needed.
     `num_new` is how many rows have to come out of `new`, if that is known.
@@ -73,8 +73,8 @@ class Found:
     """Rows that stay, but whose presence decided something."""
     has_updates: bool = False
     num_new: int | None = None
-    noted: Callable[[], Positions] | None = None
-    """Instead of marks: where the new rows were, which is known when they are written."""
+    tracked: Callable[[], Positions] | None = None
+    """Instead of marks: the positions of the updated rows, known once the new ones are written."""
     table: Target | None = None
     """What the table becomes, if the command changes its schema."""
 
@@ -113,7 +113,7 @@ class RowChange:
         self._started = time.monotonic()
 
     def commit(
-        self, found: Found, count: Callable[[int, int], Mapping[str, int]]
+        self, changed: ChangedRows, count: Callable[[int, int], Mapping[str, int]]
     ) -> dict[str, int]:
         """Writes what is to be written and commits; all metrics of the command.
 
@@ -121,23 +121,23 @@ class RowChange:
         command knows.
         """
         writing = time.monotonic()
-        found = replace(found, scan=found.scan.counted(found.marks))
-        table = found.table or Target(self._snapshot.metadata, self._snapshot.protocol)
+        changed = replace(changed, scan=changed.scan.counted(changed.marks))
+        table = changed.table or Target(self._snapshot.metadata, self._snapshot.protocol)
         layout = FileLayout.of(table.metadata, table.protocol)
         vectors = uses_vectors(self._snapshot)
-        kept = None if vectors else found.scan.kept(found.marks)
-        copied = 0 if kept is None else found.scan.num_kept(found.marks)
-        written, drawn = self._write(found, layout, kept)
-        found = self._with_noted(found)
-        if found.noted is not None and not found.marks:
+        kept = None if vectors else changed.scan.kept(changed.marks)
+        copied = 0 if kept is None else changed.scan.num_kept(changed.marks)
+        written, drawn = self._write(changed, layout, kept)
+        changed = self._with_tracked(changed)
+        if changed.tracked is not None and not changed.marks:
             return dict(count(0, 0))
-        cdc = self._change_files(found, layout, drawn)
-        if found.num_new is not None:
-            _check_count(written.num_rows, found.num_new + copied)
+        cdc = self._change_files(changed, layout, drawn)
+        if changed.num_new is not None:
+            _check_count(written.num_rows, changed.num_new + copied)
         if vectors:
-            self._mark(found)
+            self._mark(changed)
         else:
-            self._remove(found)
+            self._remove(changed)
         self.transaction.stage(*self._table_changes(table, written), *written.adds, *cdc)
         counted = {
             **count(written.num_rows - copied, copied),
@@ -149,28 +149,28 @@ class RowChange:
             "scanTimeMs": int((writing - self._started) * 1000),
             "rewriteTimeMs": _millis(writing),
         }
-        return self._finish(counted, found)
+        return self._finish(counted, changed)
 
-    def _with_noted(self, found: Found) -> Found:
-        if found.noted is None:
-            return found
-        noted = found.noted()
-        scan = found.scan.counted(noted.rows)
-        return replace(found, scan=scan, marks=noted.rows, num_new=noted.num_rows)
+    def _with_tracked(self, changed: ChangedRows) -> ChangedRows:
+        if changed.tracked is None:
+            return changed
+        tracked = changed.tracked()
+        scan = changed.scan.counted(tracked.rows)
+        return replace(changed, scan=scan, marks=tracked.rows, num_new=tracked.num_rows)
 
     # --- rows ---
 
     def _write(
-        self, found: Found, layout: FileLayout, kept: DataFrame | None
+        self, changed: ChangedRows, layout: FileLayout, kept: DataFrame | None
     ) -> tuple[WrittenFiles, list[Add]]:
-        """New rows and those that are copied, in one job where nobody counts the tasks.
+        """New rows and those that are copied, in one job if no identity values are drawn.
 
         The second value are those of the files whose rows drew values of identity columns.
         """
-        carried = found.scan.row_columns
+        carried = changed.scan.row_columns
         frames, drawing = [], []
         columns: set[str] = set()
-        for rows in found.new:
+        for rows in changed.new:
             drawn_here = (
                 () if rows.updated else generated_identity_columns(rows.given, layout.schema)
             )
@@ -180,12 +180,11 @@ class RowChange:
             else:
                 frames.append(self._prepared(rows, layout, carried))
         if kept is not None:
-            fitting = conform(kept, self._snapshot.schema, layout.schema, carried)
-            frames.append(fitting)
+            frames.append(conform(kept, self._snapshot.schema, layout.schema, carried))
         adds: list[Add] = []
         schema, count = layout.schema, 0
         if frames:
-            adds = self._files(_union(frames), layout, found.scan)
+            adds = self._files(_union(frames), layout, changed.scan)
             count = sum(physical_records(add) or 0 for add in adds)
         drawn: list[Add] = []
         for rows in drawing:
@@ -224,16 +223,16 @@ class RowChange:
 
     # --- files that change ---
 
-    def _mark(self, found: Found) -> None:
-        for number in found.marks.keys() | found.seen.keys():
-            rows = found.marks.get(number, RowIndexSet())
-            seen = found.seen.get(number)
-            self.transaction.mark_rows(found.scan.adds[number], rows, seen=seen)
+    def _mark(self, changed: ChangedRows) -> None:
+        for number in changed.marks.keys() | changed.seen.keys():
+            rows = changed.marks.get(number, RowIndexSet())
+            seen = changed.seen.get(number)
+            self.transaction.mark_rows(changed.scan.adds[number], rows, seen=seen)
 
-    def _remove(self, found: Found) -> None:
-        adds = found.scan.adds
-        self.transaction.read_paths([adds[n] for n in found.marks.keys() | found.seen.keys()])
-        self.remove([adds[number] for number in found.marks])
+    def _remove(self, changed: ChangedRows) -> None:
+        adds = changed.scan.adds
+        self.transaction.read_paths([adds[n] for n in changed.marks.keys() | changed.seen.keys()])
+        self.remove([adds[number] for number in changed.marks])
 
     def remove(self, adds: Sequence[Add]) -> None:
         now = int(time.time() * 1000)
@@ -241,37 +240,41 @@ class RowChange:
 
     # --- the change feed ---
 
-    def _change_files(self, found: Found, layout: FileLayout, drawn: Sequence[Add]) -> list[AddCdc]:
-        if not self._snapshot.properties.enable_change_data_feed or found.changes is None:
+    def _change_files(
+        self, changed: ChangedRows, layout: FileLayout, drawn: Sequence[Add]
+    ) -> list[AddCdc]:
+        if not self._snapshot.properties.enable_change_data_feed or changed.changes is None:
             return []
-        if not found.has_updates and not self._copies(found):
+        if not changed.has_updates and not self._copies(changed):
             return []
         kind = mapped_field(StructField(CHANGE_TYPE, STRING), _CHANGE_NUMBER, layout.mode)
-        changes = self._with_drawn(found, layout, drawn)
+        changes = self._with_drawn(changed, layout, drawn)
         frame = conform(changes, _given(changes), layout.schema, [CHANGE_TYPE])
         wider = layout.with_columns([kind])
         settings = self._settings(layout, CHANGE_FOLDER)
         files = self._target.plane.write_files(frame, wider, settings)
         return [AddCdc(add.path, add.partition_values, add.size) for add in files]
 
-    def _with_drawn(self, found: Found, layout: FileLayout, drawn: Sequence[Add]) -> DataFrame:
+    def _with_drawn(
+        self, changed: ChangedRows, layout: FileLayout, drawn: Sequence[Add]
+    ) -> DataFrame:
         """The changes with the rows that just drew their identity, from the files they are in."""
-        assert found.changes is not None
+        assert changed.changes is not None
         if not drawn:
-            return found.changes
-        table = found.table or Target(self._snapshot.metadata, self._snapshot.protocol)
+            return changed.changes
+        table = changed.table or Target(self._snapshot.metadata, self._snapshot.protocol)
         files = synthetic_snapshot(self._snapshot.store, table.protocol, table.metadata, drawn)
         rows = self._target.plane.scan_made(files)
         f = functions_of(rows)
         columns = [f.col(quote(name)) for name in layout.schema.names]
         new = rows.select(*columns, f.lit("insert").alias(CHANGE_TYPE))
-        return found.changes.unionByName(new)
+        return changed.changes.unionByName(new)
 
-    def _copies(self, found: Found) -> bool:
+    def _copies(self, changed: ChangedRows) -> bool:
         """Whether rows that did not change get new files."""
         if uses_vectors(self._snapshot):
             return False
-        return any(not found.scan.is_dead(number, rows) for number, rows in found.marks.items())
+        return any(not changed.scan.is_dead(number, rows) for number, rows in changed.marks.items())
 
     # --- the commit ---
 
@@ -292,8 +295,8 @@ class RowChange:
         times = {"executionTimeMs": _millis(self._started), "scanTimeMs": 0, "rewriteTimeMs": 0}
         return self._finish({**metrics, **times}, None)
 
-    def _finish(self, metrics: Mapping[str, int], found: Found | None) -> dict[str, int]:
-        more = _vector_metrics(found, self._snapshot) if found else {}
+    def _finish(self, metrics: Mapping[str, int], changed: ChangedRows | None) -> dict[str, int]:
+        more = _vector_metrics(changed, self._snapshot) if changed else {}
         counted = {self._names.get(key, key): value for key, value in {**metrics, **more}.items()}
         self.transaction.metrics(counted)
         outcome = self.transaction.commit().unwrap()
@@ -301,17 +304,17 @@ class RowChange:
         return counted
 
 
-def _vector_metrics(found: Found, snapshot: Snapshot) -> dict[str, int]:
+def _vector_metrics(changed: ChangedRows, snapshot: Snapshot) -> dict[str, int]:
     """Files that went, and vectors by what became of them."""
-    dead = [n for n, rows in found.marks.items() if found.scan.is_dead(n, rows)]
-    had = [n for n in found.marks if found.scan.adds[n].deletion_vector is not None]
-    gone = dead if uses_vectors(snapshot) else list(found.marks)
+    dead = [n for n, rows in changed.marks.items() if changed.scan.is_dead(n, rows)]
+    had = [n for n in changed.marks if changed.scan.adds[n].deletion_vector is not None]
+    gone = dead if uses_vectors(snapshot) else list(changed.marks)
     vectors = uses_vectors(snapshot)
     updated = [n for n in had if n not in dead] if vectors else []
-    added = [n for n in found.marks if n not in dead] if vectors else []
+    added = [n for n in changed.marks if n not in dead] if vectors else []
     return {
         "numRemovedFiles": len(gone),
-        "numRemovedBytes": sum(found.scan.adds[n].size for n in gone),
+        "numRemovedBytes": sum(changed.scan.adds[n].size for n in gone),
         "numDeletionVectorsAdded": len(added),
         "numDeletionVectorsRemoved": len(had),
         "numDeletionVectorsUpdated": len(updated),

@@ -1,17 +1,83 @@
-"""Conditions of commands on rows: which of them can be used, and how the history shows them."""
+"""The condition of a DELETE or an UPDATE: which files and rows it selects, and how the history
+shows it. Also whether conditions and sources give the same rows each time they are evaluated.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from pyspark.sql import Column, DataFrame
 
+from lakebed.commands.rows.assignments import as_column
+from lakebed.commands.rows.row_scan import RowScan
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
-from lakebed.expressions import Expression
+from lakebed.expressions import Expression, references
+from lakebed.formats.file_actions import adds_from_table
+from lakebed.log.file_state import ADD_FIELDS
+from lakebed.log.selection import select_files
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.read.command_reads import CommandReads
 from lakebed.spark.session.session_kind import is_connect
+from lakebed.spec.actions import Add
 from lakebed.spec.schema import StructType
+from lakebed.transaction import Operation
+
+
+class RowCondition:
+    """The condition of one command on one version of the table; None is true for all rows."""
+
+    def __init__(
+        self, target: RowTarget, snapshot: Snapshot, condition: str | Column | None, command: str
+    ) -> None:
+        self._target = target
+        self._snapshot = snapshot
+        self._command = command
+        self._condition = target.translated(snapshot, condition)
+        self.predicate = target.predicate(snapshot, condition)
+        """The condition as Lakebed reads it; None if only Spark knows which rows it selects."""
+        self.operation = Operation(command, {"predicate": described(condition)})
+
+    @property
+    def selects_whole_files(self) -> bool:
+        """Whether the log alone tells: all rows, or all rows of some partitions."""
+        if self._condition is None:
+            return True
+        partitions = {name.lower() for name in self._snapshot.partition_columns}
+        return self.predicate is not None and all(
+            path[0].lower() in partitions for path in references(self.predicate)
+        )
+
+    def files(self) -> list[Add]:
+        """The files that may have such rows, by the log."""
+        return list(adds_from_table(select_files(self._snapshot, self.predicate, ADD_FIELDS).files))
+
+    def scan(self, adds: Sequence[Add]) -> RowScan:
+        return RowScan(self._snapshot, self._target.plane, adds)
+
+    def matching(self, scan: RowScan, reads: CommandReads) -> DataFrame:
+        """The rows of the files for which the condition is true."""
+        frame = scan.frame()
+        if self._target.alias is not None:
+            frame = frame.alias(self._target.alias)
+        if self._condition is None:
+            return frame
+        filtered = frame.where(as_column(frame, self._condition))
+        check_condition(filtered, self._command)
+        return reads.pinned(filtered)
+
+    def known_predicate(self, matching: Callable[[], DataFrame]) -> Expression | None:
+        """A predicate that is true for all matching rows; None if nothing is known.
+
+        `matching` gives the matching rows of any scan, and is called only if it is needed.
+        """
+        if self.predicate is not None or self._condition is None:
+            return self.predicate
+        return _pushed_predicate(matching(), self._snapshot.schema)
 
 
 def described(condition: str | Column | None) -> list[str]:
-    """As `operationParameters` have it: a list with one text, or an empty one."""
+    """As `operationParameters` have it: a list with one string, or an empty one."""
     if condition is None:
         return []
     if isinstance(condition, str):
@@ -20,25 +86,10 @@ def described(condition: str | Column | None) -> list[str]:
     return [str(condition)[len("Column<'") : -len("'>")]]
 
 
-def known_predicate(filtered: DataFrame, schema: StructType) -> Expression | None:
-    """What Spark's condition on top of `filtered` says, as far as Lakebed understands it.
-
-    It is true for all rows that the condition is true for. `schema` has the columns of the frame.
-    """
-    if is_connect(filtered):
-        return None
-    from lakebed.spark.internals.jvm import Jvm
-    from lakebed.spark.internals.plans import top_condition
-    from lakebed.spark.native.filters import FilterReader
-
-    reader = FilterReader(Jvm.of(filtered.sparkSession), schema, "none")
-    return reader.read(top_condition(filtered)).expression
-
-
 def check_condition(filtered: DataFrame, command: str) -> None:
-    """Refuses a condition that may be true for other rows when it is asked again.
+    """Refuses a condition that may select other rows when it is evaluated again.
 
-    `filtered` has the condition on top. On Spark Connect nobody can tell: there the rows are
+    `filtered` has the condition on top. On Spark Connect the client cannot tell: there the rows are
     counted twice and the command fails if the counts differ.
     """
     if is_connect(filtered):
@@ -50,3 +101,32 @@ def check_condition(filtered: DataFrame, command: str) -> None:
             f"the condition of {command} gives another result each time it is asked",
             hint="leave out rand(), uuid() and functions like them",
         )
+
+
+def materialized(frame: DataFrame) -> DataFrame:
+    """The rows, stored unless they are certainly the same each time they are read.
+
+    The versions of the tables in the frame are pinned: see `spark.read.command_reads`.
+    """
+    return frame if is_repeatable(frame) else frame.localCheckpoint()
+
+
+def is_repeatable(frame: DataFrame) -> bool:
+    """Whether the frame certainly has the same rows each time it is read."""
+    if is_connect(frame):
+        return False
+    from lakebed.spark.internals.plans import is_stable
+
+    return is_stable(frame)
+
+
+def _pushed_predicate(filtered: DataFrame, schema: StructType) -> Expression | None:
+    """What Spark's condition on top of `filtered` says, as far as Lakebed understands it."""
+    if is_connect(filtered):
+        return None
+    from lakebed.spark.internals.jvm import Jvm
+    from lakebed.spark.internals.plans import top_condition
+    from lakebed.spark.native.filters import FilterReader
+
+    reader = FilterReader(Jvm.of(filtered.sparkSession), schema, "none")
+    return reader.read(top_condition(filtered)).expression

@@ -47,7 +47,7 @@ def with_row_id_names(
 ) -> dict[str, str]:
     """The configuration with the names of the current table; a table without any gets fresh ones.
 
-    Another table's names would make its materialised ids count here, beside ids given out anew.
+    Another table's names would make its materialised ids count here, beside new ids.
     """
     others = {key: value for key, value in configuration.items() if key not in ROW_ID_NAMES}
     if not is_supported(protocol, "rowTracking"):

@@ -39,7 +39,7 @@ def unfit_files(
 
 
 def files_to_upgrade(snapshot: Snapshot, compat: IcebergCompat, adds: Sequence[Add]) -> list[Add]:
-    """Those that REORG writes anew: as in delta-spark also files that fit, if they do not say so.
+    """The files that REORG rewrites: as in delta-spark also files that fit, but have no tag.
 
     Where files have no tags, the footers tell.
     """
@@ -49,7 +49,7 @@ def files_to_upgrade(snapshot: Snapshot, compat: IcebergCompat, adds: Sequence[A
 
 
 def check_files(snapshot: Snapshot, metadata: Metadata, compat: IcebergCompat) -> None:
-    """Refuses to turn on what some files of the table are not made for."""
+    """Refuses a version of Iceberg compatibility that some files of the table do not have."""
     unfit = unfit_files(snapshot, metadata, compat)
     if unfit:
         raise TablePropertyError(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lakebed.errors import ConflictError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.features import FEATURES
+from lakebed.spec.feature_table import FEATURES
 from lakebed.transaction import Committed, Transaction
 
 _ATTEMPTS = 10

@@ -21,7 +21,7 @@ from lakebed.spec.features import upgraded_for
 from lakebed.spec.schema import LONG, StructField, StructType, find_path, schema_to_json, walk
 from lakebed.transaction import Committed, IsolationLevel, Operation, Transaction
 
-# What these features ask concerns rows alone, and a change of metadata writes none.
+# These features have rules for rows alone, and a change of metadata writes none.
 HANDLED = HANDLED_FEATURES | {"collations", "collations-preview"}
 
 
@@ -104,6 +104,6 @@ def _clusters(change: Change) -> bool:
 
 
 def _new_names(before: StructType, after: StructType) -> StructType:
-    """Whoever made the table may have let names in that cannot be in files; no more are added."""
+    """The table may have names already that cannot be in files; no more are added."""
     new = [each.name for path, each in walk(after) if find_path(before, path) is None]
     return StructType(tuple(StructField(name, LONG) for name in new))

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, SparkSession
 
-from lakebed.commands.target.row_disputes import with_values
+from lakebed.arrow.file_rows import rows_at
 from lakebed.errors import (
     AppendOnlyError,
     ConflictError,
+    DataFileError,
     MetadataChangedError,
     PredicateError,
     RowConflictError,
 )
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.expressions.time_zones import depends_on_zone, is_utc
+from lakebed.formats.file_actions import adds_from_table
+from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.columns.bound_columns import BoundColumns, TableFrames
@@ -26,6 +29,7 @@ from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.columns.column_metadata import identity
 from lakebed.transaction.conflicts.conflict_errors import is_retryable
+from lakebed.transaction.read_set import paths_of
 
 ATTEMPTS = 10
 AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -137,3 +141,32 @@ def _may_start_over(error: ConflictError, snapshot: Snapshot) -> bool:
     """Marks of identity columns are metadata: two writers that draw values take turns."""
     draws = any(identity(field) is not None for field in snapshot.schema.fields)
     return is_retryable(error) or (draws and isinstance(error, MetadataChangedError))
+
+
+_SHOWN = 5
+
+
+def with_values(error: RowConflictError, snapshot: Snapshot) -> RowConflictError:
+    """The same error, which also shows some of the rows as they were in `snapshot`."""
+    adds = list(adds_from_table(snapshot.files(tuple(ADD_FIELDS))))
+    known = dict(zip(paths_of(adds), adds, strict=True))
+    values: list[dict[str, object]] = []
+    for path, positions in error.rows.items():
+        if path in known and len(values) < _SHOWN:
+            try:
+                values += rows_at(snapshot, known[path], positions[: _SHOWN - len(values)])
+            except DataFileError:
+                # The files may be gone by now; where the rows were is in the message anyway.
+                break
+    if not values:
+        return error
+    shown = "; ".join(map(str, values))
+    return RowConflictError(
+        f"{error.message}; some of these rows, as this operation read them: {shown}",
+        version=error.version,
+        operation=error.operation,
+        files=error.files,
+        rows=error.rows,
+        values=values,
+        hint=error.hint,
+    )

@@ -70,7 +70,7 @@ class WriteOptions:
     reads_table: bool = False
     """The rows were read from the table, at the version that is known to the write."""
     replaces_table: bool = False
-    """An overwrite makes the table anew, with its properties too, as REPLACE TABLE does."""
+    """An overwrite replaces the whole table and its properties, as REPLACE TABLE does."""
 
     def __post_init__(self) -> None:
         _check_mode(self)

@@ -92,7 +92,7 @@ def changed_table(snapshot: Snapshot, incoming: StructType, options: WriteOption
     _writable(Target(before, snapshot.protocol), before)
     _check_append_only(snapshot, options)
     if options.replaces_table:
-        return _writable(over(new_table(incoming, options), snapshot), before)
+        return _writable(replaced_table(new_table(incoming, options), snapshot), before)
     _check_same_table(snapshot, options)
     if options.replaces_schema:
         return _writable(_replaced(snapshot, incoming, options), before)
@@ -119,26 +119,26 @@ def evolved_table(snapshot: Snapshot, incoming: StructType) -> Target:
     return _writable(_with_schema(snapshot, before, merged), before)
 
 
-def over(made: Target, snapshot: Snapshot) -> Target:
+def replaced_table(new: Target, snapshot: Snapshot) -> Target:
     """The new table in the place of one that is there: no feature goes, no id comes again."""
-    protocol = upgraded(snapshot.protocol, supported_features(made.protocol))
-    if made.metadata.partition_columns and is_supported(protocol, "clustering"):
+    protocol = upgraded(snapshot.protocol, supported_features(new.protocol))
+    if new.metadata.partition_columns and is_supported(protocol, "clustering"):
         raise InvalidArgumentError(
             "a clustered table cannot be replaced by a partitioned one",
             hint="cluster it by the partition columns instead, or choose another location",
         )
-    before, configuration = snapshot.metadata.configuration, dict(made.metadata.configuration)
+    before, configuration = snapshot.metadata.configuration, dict(new.metadata.configuration)
     mode = mapping_mode(configuration)
     if mode == "none":
-        return replace(made, protocol=protocol)
+        return replace(new, protocol=protocol)
     highest = max_column_id(snapshot.schema, before)
     schema, configuration = assign_column_mapping(
-        strip(made.schema),
+        strip(new.schema),
         {**configuration, MAX_COLUMN_ID: str(highest)},
         reuse=snapshot.schema if mode == mapping_mode(before) else None,
     )
     text = schema_to_json(schema)
-    metadata = replace(made.metadata, schema_string=text, configuration=configuration)
+    metadata = replace(new.metadata, schema_string=text, configuration=configuration)
     return Target(metadata, protocol)
 
 
@@ -156,7 +156,7 @@ def _with_schema(snapshot: Snapshot, metadata: Metadata, schema: StructType) -> 
         return Target(metadata, snapshot.protocol)
     validate(schema)
     if mapping_mode(metadata.configuration) == "none":
-        # Whoever made the table may have let such names in; no more are added.
+        # The table may have such names already; no more are added.
         known = snapshot.schema.fields
         validate_plain_names(StructType(tuple(f for f in schema.fields if f not in known)))
     schema, configuration = assign_column_mapping(
@@ -262,6 +262,6 @@ def _partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, .
             hint="leave a column out of partition_by",
         )
     for field in fields:
-        # Refuses types that have no text in the log.
+        # Refuses types that cannot be partition values in the log.
         serialize_value(None, field.data_type, column=field.name)
     return columns

@@ -1,37 +1,48 @@
-"""Where the files come from that VACUUM judges: a listing, an inventory, or the log alone."""
+"""Which files VACUUM may delete: from a listing, an inventory, or the log alone.
+
+Which names it may delete follows delta-spark's rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from urllib.parse import unquote
 
-from lakebed.commands.vacuum.candidates import confirmed, from_inventory, listed, may_go
+import pyarrow as pa
+
 from lakebed.commands.vacuum.last_vacuum import last_vacuumed
 from lakebed.commands.vacuum.vacuum_options import VacuumOptions
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, ObjectNotFoundError
+from lakebed.iceberg.layout import OWN_PREFIX
 from lakebed.log.listing.file_locations import is_outside
 from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.versions.file_lifetimes import FileLifetimes
+from lakebed.log.versions.readable import THREADS
+from lakebed.spec.columns.column_mapping import physical_name
+from lakebed.spec.paths import escape_name
+from lakebed.storage.locations import SCHEMES, parse_location
 from lakebed.storage.store import ObjectMeta, Store
 
 
 @dataclass(frozen=True)
 class Selection:
-    """`doomed` are the files that would go; `is_gone` tells of a place that it is gone already.
+    """`deletable` are the files that would go; `is_gone` tells of a place that it is gone already.
 
     Files outside of the table are taken to be there.
     """
 
-    doomed: dict[str, ObjectMeta]
+    deletable: dict[str, ObjectMeta]
     is_gone: Callable[[str], bool]
     num_folders: int
 
 
-Selecting = Callable[[FileLifetimes, "int | None", Container[str]], Selection]
+Selector = Callable[[FileLifetimes, "int | None", Container[str]], Selection]
 
 
-def select(snapshot: Snapshot, options: VacuumOptions, cut_off: int) -> Selecting:
+def select(snapshot: Snapshot, options: VacuumOptions, cut_off: int) -> Selector:
     """Looks at the store now; what comes back judges, once the log is known."""
     store = snapshot.store
     if options.mode == "lite":
@@ -54,11 +65,11 @@ def _from_listing(
     snapshot: Snapshot, cut_off: int, objects: list[ObjectMeta], protected: Container[str]
 ) -> Selection:
     there = {found.path for found in objects}
-    allowed = may_go(snapshot, there)
+    allowed = may_delete(snapshot, there)
     visible = [found for found in objects if allowed(found.path)]
-    doomed = _doomed(visible, cut_off, protected)
+    deletable = _deletable(visible, cut_off, protected)
     return Selection(
-        doomed, lambda place: not is_outside(place) and place not in there, _folders(visible)
+        deletable, lambda place: not is_outside(place) and place not in there, _folders(visible)
     )
 
 
@@ -67,9 +78,9 @@ def _from_inventory(
 ) -> Selection:
     """An inventory is from earlier: whether a file is there, and how old it is, is asked again."""
     named = {found.path for found in objects}
-    allowed = may_go(snapshot, named)
+    allowed = may_delete(snapshot, named)
     visible = [found for found in objects if allowed(found.path)]
-    candidates = _doomed(visible, cut_off, protected)
+    candidates = _deletable(visible, cut_off, protected)
     there = confirmed(snapshot.store, candidates)
 
     def is_gone(place: str) -> bool:
@@ -77,7 +88,7 @@ def _from_inventory(
             return False
         return place not in named or (place in candidates and place not in there)
 
-    return Selection(_doomed(there.values(), cut_off, protected), is_gone, _folders(visible))
+    return Selection(_deletable(there.values(), cut_off, protected), is_gone, _folders(visible))
 
 
 def _from_log(
@@ -109,7 +120,7 @@ def _from_log(
     def is_gone(place: str) -> bool:
         return (place in new and place not in there) or (place in old and place not in new)
 
-    return Selection(_doomed(there.values(), cut_off, protected), is_gone, 1)
+    return Selection(_deletable(there.values(), cut_off, protected), is_gone, 1)
 
 
 def _check_complete(history: FileLifetimes, last: int | None) -> None:
@@ -133,7 +144,7 @@ def _inside(protected: Container[str], *groups: Collection[str]) -> set[str]:
     }
 
 
-def _doomed(
+def _deletable(
     objects: Iterable[ObjectMeta], cut_off: int, protected: Container[str]
 ) -> dict[str, ObjectMeta]:
     return {
@@ -152,3 +163,99 @@ def _folders(objects: Iterable[ObjectMeta]) -> int:
             found.add(folder)
             folder = folder.rpartition("/")[0]
     return len(found)
+
+
+# --- names and times of objects -------------------------------------------------------------------
+
+_DELETABLE = ("_delta_index", "_change_data", "__lakebed_partition_")
+"""The last begins the names of folders of partitions that earlier versions of Lakebed wrote."""
+
+
+def listed(store: Store) -> list[ObjectMeta]:
+    """Every object of the table but its log."""
+    inside_log = f"{LOG_FOLDER}/"
+    return [found for found in store.list_all() if not found.path.startswith(inside_log)]
+
+
+def from_inventory(store: Store, inventory: pa.Table) -> list[ObjectMeta]:
+    """The files of an inventory that are in the table, by their plain paths below it.
+
+    Paths are URIs whose characters are not escaped, as Hadoop gives them.
+    """
+    roots = _root_spellings(store)
+    found: dict[str, ObjectMeta] = {}
+    for row in inventory.to_pylist():
+        path = row["path"]
+        root = next((root for root in roots if path and path.startswith(root)), None)
+        if root is None or row["isDir"]:
+            continue
+        meta = ObjectMeta(path[len(root) :], row["length"] or 0, row["modificationTime"] or 0)
+        known = found.get(meta.path)
+        if known is None or known.modified_ms < meta.modified_ms:
+            found[meta.path] = meta
+    inside_log = f"{LOG_FOLDER}/"
+    return [meta for meta in found.values() if not meta.path.startswith(inside_log)]
+
+
+def confirmed(store: Store, paths: Iterable[str]) -> dict[str, ObjectMeta]:
+    """Size and time of those that are there, as the store says now."""
+    ordered = sorted(set(paths))
+    if not ordered:
+        return {}
+    with ThreadPoolExecutor(min(THREADS, len(ordered))) as pool:
+        answers = pool.map(lambda path: _head(store, path), ordered)
+        return {meta.path: meta for meta in answers if meta is not None}
+
+
+def may_delete(snapshot: Snapshot, objects: Iterable[str]) -> Callable[[str], bool]:
+    """Tells whether the name of an object allows VACUUM to delete it.
+
+    Hidden are names that begin with a dot or an underscore, at any depth, but for change data,
+    bloom filters and partitions of columns of such a name; also the metadata that UniForm writes,
+    but for the manifests of Lakebed's own, which the plan protects as long as they are needed.
+    A folder with a log of its own is another table, whose files are not ours to judge.
+    """
+    partitions = tuple(_partition_prefixes(snapshot))
+    formats = snapshot.properties.universal_formats
+    others = tuple(_tables_inside(objects))
+
+    def is_hidden(name: str) -> bool:
+        if name == "metadata" and "iceberg" in formats:
+            return True
+        return name.startswith((".", "_")) and not name.startswith((*_DELETABLE, *partitions))
+
+    def allowed(path: str) -> bool:
+        if path.startswith(OWN_PREFIX):
+            return True
+        return not any(map(is_hidden, path.split("/"))) and not path.startswith(others or "/")
+
+    return allowed
+
+
+def _partition_prefixes(snapshot: Snapshot) -> Iterator[str]:
+    for name in snapshot.partition_columns:
+        for each in {name, physical_name(snapshot.schema.field(name))}:
+            yield f"{each}="
+            yield f"{escape_name(each)}="
+
+
+def _tables_inside(objects: Iterable[str]) -> set[str]:
+    marker = f"/{LOG_FOLDER}/"
+    return {path.partition(marker)[0] + "/" for path in objects if marker in path}
+
+
+def _root_spellings(store: Store) -> list[str]:
+    location = parse_location(store.url)
+    path = f"/{location.path}/" if location.path else "/"
+    if location.scheme == "file":
+        return [path, f"file:{path}", f"file://{path}", f"file://{location.authority}{path}"]
+    schemes = [name for name, kind in SCHEMES.items() if kind == location.scheme]
+    plain = [f"{name}://{location.authority}{path}" for name in schemes]
+    return [*plain, f"{store.url.rstrip('/')}/", f"{unquote(store.url).rstrip('/')}/"]
+
+
+def _head(store: Store, path: str) -> ObjectMeta | None:
+    try:
+        return store.head(path)
+    except ObjectNotFoundError:
+        return None

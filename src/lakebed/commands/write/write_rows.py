@@ -7,33 +7,74 @@ plane; this decides what the table becomes, and commits.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
+from lakebed.commands.target.clustering_columns import (
+    DOMAIN,
+    FEATURE,
+    check_clustering_columns,
+    clustering_columns,
+    clustering_domain,
+    to_paths,
+)
 from lakebed.commands.target.write_options import SPARK_MODES, WriteOptions
 from lakebed.commands.target.write_target import Target, changed_table, new_table
-from lakebed.commands.write.clustering import clustered_target, clustering_actions
-from lakebed.commands.write.replace_rows import Replaced, Replacing
-from lakebed.commands.write.row_source import Rows
+from lakebed.commands.write.overwrite import Overwrite, OverwriteRows, Overwritten
 from lakebed.data_files.file_layout import HANDLED_FEATURES, FileLayout, WrittenFiles
 from lakebed.errors import (
     ConcurrentTransactionError,
     ConcurrentWriteError,
+    InvalidArgumentError,
     MetadataChangedError,
     ProtocolChangedError,
+    SchemaError,
+    SchemaMismatchError,
     TableExistsError,
     TableNotFoundError,
 )
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove, Txn
+from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.columns.column_metadata import identity
-from lakebed.spec.schema import schema_to_json
+from lakebed.spec.features import is_supported, upgraded
+from lakebed.spec.properties import TableProperties
+from lakebed.spec.schema import Path, StructType, find_path, render_path, schema_to_json
 from lakebed.transaction import Committed, Operation, Transaction
 from lakebed.transaction.row_tracking import PRESERVED_TAG
 
 _ATTEMPTS = 20
 File = TypeVar("File", Add, Remove)
+
+
+class Rows(Protocol):
+    """The rows of a write, on any data plane."""
+
+    @property
+    def spark_zone(self) -> str | None:
+        """The time zone in which Spark reads rules and predicates; None if Lakebed reads them."""
+        ...
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as they come."""
+        ...
+
+    def pinned(self, transaction: Transaction) -> Rows:
+        """The same rows for one attempt: each table that they are read from at one version.
+
+        The transaction learns what they are read from.
+        """
+        ...
+
+    def write(self, layout: FileLayout, rule: str | None = None) -> WrittenFiles:
+        """Makes the rows fit the table and writes them as files that no commit names yet.
+
+        `rule` is a SQL condition that must be true for each of them.
+        """
+        ...
 
 
 def write_table(
@@ -60,7 +101,7 @@ def write_table(
             if snapshot is not None:
                 raise
         except (MetadataChangedError, ProtocolChangedError):
-            if snapshot is None or not _may_look_again(snapshot, known, options):
+            if snapshot is None or not _may_retry(snapshot, known, options):
                 raise
         except ConcurrentTransactionError:
             # The same application was here: maybe with this very write, which is then done.
@@ -95,11 +136,11 @@ class _Write:
         if written.schema != target.schema:
             marked = replace(target.metadata, schema_string=schema_to_json(written.schema))
             target = replace(target, metadata=marked)
-        replaced = self._replaced(transaction, written, target, layout)
-        removes = self._marked(replaced.removes)
-        adds = self._marked([*replaced.adds, *written.adds])
-        transaction.stage(*self._changes(target), *removes, *adds, *replaced.changes)
-        transaction.metrics(_metrics(written, replaced))
+        overwritten = self._overwritten(transaction, written, target, layout)
+        removes = self._with_data_change(overwritten.removes)
+        adds = self._with_data_change([*overwritten.adds, *written.adds])
+        transaction.stage(*self._changes(target), *removes, *adds, *overwritten.changes)
+        transaction.metrics(_metrics(written, overwritten))
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
         return outcome.snapshot
@@ -141,18 +182,18 @@ class _Write:
         tracks = self._snapshot is not None and self._snapshot.properties.enable_row_tracking
         return {PRESERVED_TAG: "true"} if tracks and self._options.replace_where else {}
 
-    def _replaced(
+    def _overwritten(
         self, transaction: Transaction, written: WrittenFiles, target: Target, layout: FileLayout
-    ) -> Replaced:
+    ) -> Overwritten:
         if self._snapshot is None or self._options.mode != "overwrite":
-            return Replaced()
-        overwrite = Replacing(
-            self._snapshot, transaction, self._options, self._rows, target, layout
-        )
+            return Overwritten()
+        rows = self._rows
+        assert _can_overwrite(rows)
+        overwrite = Overwrite(self._snapshot, transaction, self._options, rows, target, layout)
         return overwrite.replace(written.adds)
 
-    def _marked(self, files: list[File]) -> list[File]:
-        """A write that only arranges the rows anew says so to those who follow the changes."""
+    def _with_data_change(self, files: list[File]) -> list[File]:
+        """A write that only rearranges the rows has `dataChange` false, so streams skip it."""
         if self._options.data_change:
             return files
         return [replace(file, data_change=False) for file in files]
@@ -171,6 +212,10 @@ class _Write:
         now = int(time.time() * 1000)
         actions += [Txn(app, version, now) for app, version in self._options.loads.items()]
         return actions
+
+
+def _can_overwrite(rows: Rows) -> TypeGuard[OverwriteRows]:
+    return hasattr(rows, "rewrite")
 
 
 def _open(log: TableLog) -> Snapshot | None:
@@ -199,7 +244,7 @@ def _check_loads(snapshot: Snapshot, options: WriteOptions) -> None:
             )
 
 
-def _may_look_again(snapshot: Snapshot, known: Snapshot | None, options: WriteOptions) -> bool:
+def _may_retry(snapshot: Snapshot, known: Snapshot | None, options: WriteOptions) -> bool:
     """Identity marks are metadata: two writers that draw values take turns. And rows for a table
     that was opened long ago are checked against what it is now. Rows that were read from the table
     itself would be those of an older version.
@@ -213,15 +258,86 @@ def _has_identity(snapshot: Snapshot) -> bool:
     return any(identity(column) is not None for column in snapshot.schema.fields)
 
 
-def _metrics(written: WrittenFiles, replaced: Replaced) -> dict[str, int]:
-    adds = [*written.adds, *replaced.adds]
+def _metrics(written: WrittenFiles, overwritten: Overwritten) -> dict[str, int]:
+    adds = [*written.adds, *overwritten.adds]
     metrics = {
         "numFiles": len(adds),
         "numOutputBytes": sum(add.size for add in adds),
         "numOutputRows": written.num_rows,
     }
-    if replaced.removes:
-        metrics["numRemovedFiles"] = len(replaced.removes)
-        metrics["numRemovedBytes"] = sum(remove.size or 0 for remove in replaced.removes)
-    metrics["numOutputRows"] += replaced.metrics.get("numCopiedRows", 0)
-    return {**metrics, **replaced.metrics}
+    if overwritten.removes:
+        metrics["numRemovedFiles"] = len(overwritten.removes)
+        metrics["numRemovedBytes"] = sum(remove.size or 0 for remove in overwritten.removes)
+    metrics["numOutputRows"] += overwritten.metrics.get("numCopiedRows", 0)
+    return {**metrics, **overwritten.metrics}
+
+
+# --- clustering -----------------------------------------------------------------------------------
+
+
+def clustered_target(snapshot: Snapshot | None, target: Target, options: WriteOptions) -> Target:
+    """The table after the write, with the feature if it is to be clustered; refuses what cannot be.
+
+    PROTOCOL: Clustered Table. A new table, and one whose schema is replaced, may get clustering
+    columns. Other writes may repeat those of the table, and change nothing. Decided before any file
+    is written.
+    """
+    asked = options.cluster_by
+    before = None if snapshot is None else clustering_columns(snapshot)
+    if snapshot is not None and not options.replaces_schema:
+        if asked is not None:
+            _check_same(before or (), to_paths(asked))
+        return target
+    columns = to_paths(asked) if asked is not None else list(before or ())
+    # The feature alone makes a table a clustered one, with or without columns.
+    if target.metadata.partition_columns and (columns or is_supported(target.protocol, FEATURE)):
+        raise InvalidArgumentError(
+            f"a clustered table cannot be partitioned by "
+            f"{', '.join(target.metadata.partition_columns)}",
+            hint="cluster it by these columns instead, or choose another location",
+        )
+    if not columns:
+        return target
+    _checked(target, columns, asked is None)
+    return replace(target, protocol=upgraded(target.protocol, [FEATURE]))
+
+
+def clustering_actions(
+    snapshot: Snapshot | None, target: Target, options: WriteOptions
+) -> list[Action]:
+    """The action that names the columns, if they are new or may have other physical names now."""
+    if snapshot is not None and not options.replaces_schema:
+        return []
+    asked = options.cluster_by
+    if asked is None and (snapshot is None or snapshot.domains.get(DOMAIN) is None):
+        return []
+    before = () if snapshot is None else clustering_columns(snapshot) or ()
+    columns = before if asked is None else to_paths(asked)
+    if not columns and not before:
+        return []
+    mode = mapping_mode(target.metadata.configuration)
+    return [clustering_domain(target.schema, _checked(target, columns, asked is None), mode)]
+
+
+def _checked(target: Target, columns: Sequence[Path], kept: bool) -> list[Path]:
+    gone = [path for path in columns if find_path(target.schema, path) is None]
+    if gone and kept:
+        raise SchemaError(
+            f"the table is clustered by {_shown(columns)}, and the new schema has no "
+            f"{_shown(gone)}",
+            hint="say by which columns it is to be clustered (cluster_by, or clusterBy on Spark)",
+        )
+    properties = TableProperties(target.metadata.configuration)
+    return check_clustering_columns(target.schema, columns, properties)
+
+
+def _check_same(before: Sequence[Path], asked: Sequence[Path]) -> None:
+    if [_shown([path]).lower() for path in before] != [_shown([path]).lower() for path in asked]:
+        raise SchemaMismatchError(
+            f"the table is clustered by {_shown(before) or 'nothing'}, not by {_shown(asked)}",
+            hint="leave it out of the write; cluster_by changes the columns of a table that exists",
+        )
+
+
+def _shown(columns: Sequence[Path]) -> str:
+    return ", ".join(map(render_path, columns))

@@ -34,7 +34,8 @@ from lakebed.log.maintenance.checkpoint_content import CheckpointContent, conten
 from lakebed.log.post_commit import current_ms
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, CheckpointMetadata, Sidecar, wrap
-from lakebed.spec.features import FEATURES, check_writable, is_supported
+from lakebed.spec.feature_table import FEATURES
+from lakebed.spec.features import check_writable, is_supported
 
 Kind = Literal["classic", "v2-parquet", "v2-json"]
 

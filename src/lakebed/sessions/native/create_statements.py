@@ -14,16 +14,16 @@ from pyspark.sql.types import StructType as SparkStruct
 from lakebed.commands.alter.columns.column_default import check_default
 from lakebed.commands.alter.columns.column_types import to_type, typed_field
 from lakebed.commands.alter.columns.generated_columns import check_generated
-from lakebed.commands.create.create_table import Mode, TableDefinition, create_table
-from lakebed.commands.create.named_modes import (
+from lakebed.commands.create.create_modes import (
     CREATE,
     OR_REPLACE,
     REPLACE,
-    adopted,
-    adopts,
+    existing_table,
     is_there,
-    leftover,
+    registers_existing,
+    unnamed_table,
 )
+from lakebed.commands.create.create_table import Mode, TableDefinition, create_table
 from lakebed.commands.create.named_tables import Place, create_named, place_for
 from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.commands.target.row_target import USER_METADATA
@@ -138,9 +138,9 @@ class _NewTable:
         if is_there(place, self.mode):
             return
         schema = _schema(self.asked.request["columns"])
-        if adopts(place, self.mode):
+        if registers_existing(place, self.mode):
             stated = TableDefinition(schema, self.partition_by, properties=self.properties)
-            create_named(place, lambda: adopted(place, stated))
+            create_named(place, lambda: existing_table(place, stated))
             return
         if not len(schema):
             raise SchemaError(
@@ -169,7 +169,7 @@ class _NewTable:
             return
         replaces = self.mode in (REPLACE, OR_REPLACE)
         if not replaces and place.has_table():
-            raise leftover(place)
+            raise unnamed_table(place)
         settings = all_settings(session)
         clustering = tuple(".".join(path) for path in self.columns_of("cluster_by"))
         write = write_request(self.asked.options, "overwrite")

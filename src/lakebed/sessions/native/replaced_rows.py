@@ -10,7 +10,7 @@ import orjson
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakebed.commands.rows.stable_rows import stable_rows
+from lakebed.commands.rows.row_condition import materialized
 from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_frame import FrameWrite, write_frame
@@ -65,7 +65,7 @@ def replace_on(asked: Question) -> None:
     merges = "evolves" in clauses or settings.flag(AUTO_MERGE, False)
     reads = CommandReads(snapshot, lambda *_: None)
     # They are asked for twice: what is inserted must be what was compared.
-    source = stable_rows(reads.pinned(asked.frame(asked.given[0])))
+    source = materialized(reads.pinned(asked.frame(asked.given[0])))
     condition = Column(asked.given[1])
     options = WriteOptions(
         mode="overwrite",

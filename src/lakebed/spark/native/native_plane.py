@@ -21,7 +21,7 @@ from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.marked_rows import MarkedRows, store_marks
 from lakebed.spark.native.scan import scan
 from lakebed.spark.native.write import num_partitions, write_files
-from lakebed.spark.plane.plane import FileSettings, Noting
+from lakebed.spark.plane.plane import FileSettings, TrackedRows
 from lakebed.spark.plane.plane_options import ScanOptions
 from lakebed.spark.plane.position_bitmaps import FILE, POSITION, Positions, noted_positions
 from lakebed.spark.plane.vector_files import WrittenVector, known_vectors, written_vectors
@@ -89,9 +89,9 @@ class NativePlane:
             noted = marked.run()
         return noted_positions(noted, list(sums))
 
-    def noting(self, frame: DataFrame) -> Noting | None:
+    def track_positions(self, frame: DataFrame) -> TrackedRows | None:
         marked = MarkedRows(frame, FILE, POSITION, [])
-        return Noting(marked.passing(), lambda: noted_positions(marked.noted(), []))
+        return TrackedRows(marked.passing(), lambda: noted_positions(marked.noted(), []))
 
     def write_vectors(
         self,

@@ -29,7 +29,7 @@ class FileSettings:
 
 
 @dataclass(frozen=True)
-class Noting:
+class TrackedRows:
     """`positions` are those of all rows of `frame`, once a job has written it."""
 
     frame: DataFrame
@@ -78,8 +78,8 @@ class Plane(Protocol):
         """
         ...
 
-    def noting(self, frame: DataFrame) -> Noting | None:
-        """The same rows, whose positions are noted while a job writes them; None if it cannot."""
+    def track_positions(self, frame: DataFrame) -> TrackedRows | None:
+        """The same rows, whose positions are tracked while a job writes them; None if it cannot."""
         ...
 
     def write_vectors(

@@ -25,7 +25,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import visible_schema
 from lakebed.spark.columns.sql_expressions import sql_column
-from lakebed.spark.plane.plane import FileSettings, Noting
+from lakebed.spark.plane.plane import FileSettings, TrackedRows
 from lakebed.spark.plane.plane_options import COLUMNS, WHERE, ScanOptions
 from lakebed.spark.plane.position_bitmaps import (
     FILE,
@@ -164,7 +164,8 @@ class WorkersPlane:
     def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
         return find_positions(frame, sums)
 
-    def noting(self, frame: DataFrame) -> Noting | None:  # noqa: ARG002 - nobody sees rows pass by
+    def track_positions(self, frame: DataFrame) -> TrackedRows | None:  # noqa: ARG002
+        """None: workers do not report the rows that they write."""
         return None
 
     def write_vectors(

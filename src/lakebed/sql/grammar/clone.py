@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lakebed.commands.create.named_modes import CREATE, IF_NOT_EXISTS, OR_REPLACE, REPLACE
+from lakebed.commands.create.create_modes import CREATE, IF_NOT_EXISTS, OR_REPLACE, REPLACE
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.property_lists import properties
 from lakebed.sql.statement import AsOf, Statement, TableRef

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakebed.commands.alter.columns.sync_identity import identity_column, plan_sync_identity
+from lakebed.commands.alter.columns.alter_column import identity_column, plan_sync_identity
 from lakebed.commands.alter.features.drop_feature import drop_feature
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.planes import plane_for

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
-from lakebed.commands.create.named_modes import OR_REPLACE, REPLACE, is_there
+from lakebed.commands.create.create_modes import OR_REPLACE, REPLACE, is_there
 from lakebed.commands.create.named_tables import create_named, place_for
 from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError

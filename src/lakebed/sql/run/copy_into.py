@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.commands.copy_into.copy_files import FORMATS, CopyRequest, copy_files, preview
+from lakebed.commands.copy_files import FORMATS, CopyRequest, copy_files, preview
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot

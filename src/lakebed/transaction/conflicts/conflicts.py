@@ -44,7 +44,8 @@ from lakebed.log.listing.file_keys import file_key, spellings
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add, CommitInfo, Protocol, Txn
 from lakebed.spec.columns.column_mapping import mapping_mode
-from lakebed.spec.features import FEATURES, check_writable, supported_features
+from lakebed.spec.feature_table import FEATURES
+from lakebed.spec.features import check_writable, supported_features
 from lakebed.transaction.conflicts.conflict_errors import conflict, file_conflict
 from lakebed.transaction.conflicts.metadata_changes import is_harmless
 from lakebed.transaction.conflicts.row_conflicts import rows_changed_twice

@@ -1,6 +1,8 @@
-"""CHANGE COLUMN: comment, position, nullability, default and type of a column.
+"""ALTER COLUMN: comment, position, nullability, default and type of a column, SYNC IDENTITY.
 
-PROTOCOL: Column Metadata, Default Columns, Type Widening.
+PROTOCOL: Column Metadata, Default Columns, Type Widening, Void Type, Identity Columns. Values of
+identity columns that users wrote themselves do not always move the high water mark: as in
+delta-spark, SYNC IDENTITY looks at them, and never lowers it.
 """
 
 from __future__ import annotations
@@ -9,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lakebed.commands.alter.columns.column_default import check_default
-from lakebed.commands.alter.columns.column_types import to_type
+from lakebed.commands.alter.columns.column_types import nested_limit, sql_text, to_type, typed_field
 from lakebed.commands.alter.columns.dependents import check_nothing_depends
-from lakebed.commands.alter.columns.widen_type import retyped
 from lakebed.commands.target.column_names import (
     ColumnName,
     as_json,
@@ -22,11 +23,22 @@ from lakebed.commands.target.column_names import (
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation, schema_change
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spec.columns.column_metadata import COMMENT, CURRENT_DEFAULT
+from lakebed.spec.columns.column_metadata import (
+    COMMENT,
+    CURRENT_DEFAULT,
+    Identity,
+    LengthLimit,
+    identity,
+    length_limits,
+    with_identity,
+)
 from lakebed.spec.columns.schema_edits import ANYWHERE, Position, edit_type, replace_field
-from lakebed.spec.columns.type_widening import record_type_changes
+from lakebed.spec.columns.type_widening import can_widen, record_type_changes
 from lakebed.spec.features import is_supported
 from lakebed.spec.schema import (
+    CHAR_VARCHAR,
+    STRING,
+    VOID,
     ArrayType,
     DataType,
     MapType,
@@ -176,3 +188,85 @@ def _check_arguments(change: ColumnChange) -> None:
         raise InvalidArgumentError(
             "comment and default must be text, nullable and drop_default true or false"
         )
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def retyped(snapshot: Snapshot, path: Path, old: StructField, wanted: DataType) -> StructField:
+    """The column with the wanted type, or an error if its values would not all fit."""
+    new = typed_field(old.name, wanted)
+    limit = new.metadata.get(CHAR_VARCHAR)
+    if limit is not None and len(path) > 1:
+        raise nested_limit(path)
+    if old.data_type == new.data_type == STRING:
+        _check_limits(path, old, new)
+        return old.with_metadata({CHAR_VARCHAR: limit})
+    if old.data_type == new.data_type:
+        return old
+    if isinstance(old.data_type, StructType | ArrayType | MapType):
+        raise SchemaError(
+            f"column {render_path(path)} is of type {old.data_type}, which changes part by part",
+            hint="name the part, such as address.city or items.element; or add and drop columns",
+        )
+    if old.data_type != VOID:
+        _check_widening(snapshot, path, old, new.data_type)
+    return replace(old, data_type=new.data_type).with_metadata({CHAR_VARCHAR: limit})
+
+
+def _check_widening(snapshot: Snapshot, path: Path, old: StructField, wanted: DataType) -> None:
+    name, before, after = render_path(path), sql_text(old.data_type), sql_text(wanted)
+    if not can_widen(old.data_type, wanted):
+        raise SchemaError(
+            f"column {name} cannot change from {before} to {after}",
+            hint="types can only become wider; else add a column and fill it",
+        )
+    if not snapshot.properties.enable_type_widening:
+        raise SchemaError(
+            f"column {name} cannot change from {before} to {after}: the table does not widen types",
+            hint="set the property delta.enableTypeWidening to true first",
+        )
+    if identity(old) is not None:
+        raise SchemaError(f"column {name} is an identity column, whose type stays bigint")
+
+
+def _check_limits(path: Path, old: StructField, new: StructField) -> None:
+    """A length limit may be raised or removed: existing rows still meet it."""
+    before, after = length_limits(old).get(()), length_limits(new).get(())
+    if after is not None and (before is None or not _allows(after, before)):
+        raise SchemaError(
+            f"column {render_path(path)} cannot change from {before or 'string'} to {after}",
+            hint="limits of text can only be raised; or add a CHECK constraint",
+        )
+
+
+def _allows(new: LengthLimit, old: LengthLimit) -> bool:
+    return new == old or (not new.padded and new.length >= old.length)
+
+
+# --- SYNC IDENTITY --------------------------------------------------------------------------------
+
+
+def identity_column(snapshot: Snapshot, path: Path) -> tuple[StructField, Identity]:
+    found, field = resolve(snapshot.schema, path)
+    marks = identity(field)
+    if marks is None or len(found) > 1:
+        raise SchemaError(
+            f"column {render_path(found)} is no identity column",
+            hint="SYNC IDENTITY is for columns that are GENERATED ... AS IDENTITY",
+        )
+    return field, marks
+
+
+def plan_sync_identity(snapshot: Snapshot, path: Path, furthest: int | None) -> Change | None:
+    """`furthest` is the greatest value in this version, or the least if the steps go down."""
+    field, marks = identity_column(snapshot, path)
+    new = marks if furthest is None else marks.advanced_to(furthest)
+    if new == marks:
+        return None
+    synced = with_identity(field, new)
+    schema = replace_field(snapshot.schema, (field.name,), synced, ANYWHERE)
+    done = operation("SYNC IDENTITY", column=as_json(described((), synced)))
+    change = schema_change(snapshot, schema, done)
+    # Rows that come meanwhile may have values that are further.
+    return Change(change.operation, change.metadata, change.protocol, reads_rows=True)

@@ -28,7 +28,7 @@ from lakebed.spec.schema import (
 
 
 def to_type(given: Any) -> DataType:
-    """The type that a text (`bigint`, `struct<a:int>`), an Arrow or a Spark type stands for.
+    """The type that a string (`bigint`, `struct<a:int>`), an Arrow or a Spark type stands for.
 
     `char(n)` and `varchar(n)` stay in it: `typed_field` puts them where they belong.
     """
@@ -50,7 +50,7 @@ def to_type(given: Any) -> DataType:
 def typed_field(
     name: str, data_type: DataType, *, nullable: bool = True, comment: str | None = None
 ) -> StructField:
-    """A column; limits of text go into its metadata, which is where Spark keeps them."""
+    """A column; length limits go into its metadata, which is where Spark keeps them."""
     metadata: dict[str, Any] = {}
     if comment is not None:
         metadata[COMMENT] = comment

@@ -1,4 +1,4 @@
-"""DROP COLUMNS: the files keep the data, and nobody reads it (PROTOCOL: Column Mapping)."""
+"""DROP COLUMNS: the files keep the data, which is no longer read (PROTOCOL: Column Mapping)."""
 
 from __future__ import annotations
 

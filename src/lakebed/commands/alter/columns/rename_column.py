@@ -16,7 +16,7 @@ from lakebed.spec.schema import Path, StructType, find_path, render_path, resolv
 
 
 def rename_column(target: AlterTarget, name: ColumnName, new_name: str) -> Snapshot:
-    """`new_name` is the plain new name: a column stays in its struct."""
+    """`new_name` has no path: a column stays in its struct."""
     path, new = to_path(name), _plain(new_name)
     return target.apply(lambda snapshot: plan_rename_column(snapshot, path, new))
 

@@ -84,8 +84,8 @@ class _Replacing:
         ):
             raise _other_type(here, old.data_type, new.metadata[CHAR_VARCHAR])
         kind = self._type(old.data_type, new.data_type, here)
-        note = new.metadata.get(COMMENT)
-        kept = old if note is None else old.with_metadata({COMMENT: note})
+        comment = new.metadata.get(COMMENT)
+        kept = old if comment is None else old.with_metadata({COMMENT: comment})
         return replace(kept, data_type=kind, nullable=new.nullable)
 
     def _type(self, old: DataType, new: DataType, path: Path) -> DataType:

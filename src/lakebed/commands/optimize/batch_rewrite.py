@@ -1,27 +1,32 @@
-"""How the rows of bins get into new files: put together, or arranged along a curve."""
+"""Writing the rows of a batch of bins again: in this process if that is faster, else with Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.commands.optimize.file_selection import Bin
+from lakebed.commands.optimize.local_rewrite import Local
+from lakebed.commands.optimize.optimize_request import OptimizeRequest, local_bytes
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.data_files.curves import Curve, Kind, quantiles
 from lakebed.data_files.file_layout import FileLayout
+from lakebed.errors import JobFailedError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.session.session_kind import functions_of
+from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.actions import Add
 from lakebed.spec.properties import TableProperties
+from lakebed.transaction.row_tracking import physical_records
 
 _TASK = "__lakebed_task"
 _SHUFFLED_BYTES = 256 << 20
@@ -29,8 +34,62 @@ _SHUFFLED_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class Writer:
-    """Writes rows of one version of a table again."""
+class Rewriter:
+    """Each bin becomes one file, or files whose rows are along a curve of the columns."""
+
+    target: RowTarget
+    request: OptimizeRequest
+    settings: Mapping[str, str]
+    columns: Sequence[CurveColumn]
+    kind: Kind
+    """Of the curve."""
+
+    def write(
+        self, snapshot: Snapshot, batch: Sequence[Bin], done: Callable[[int], None]
+    ) -> list[Add]:
+        """The new files. `done` gets the bytes that are rewritten."""
+        found = self._by_arrow(snapshot, batch, done)
+        if found is None:
+            found = self._by_spark(snapshot, batch, done)
+        _check_rows(batch, found)
+        return found
+
+    def _by_arrow(
+        self, snapshot: Snapshot, batch: Sequence[Bin], done: Callable[[int], None]
+    ) -> list[Add] | None:
+        """None if Spark is faster, or if only Spark can do it."""
+        most = local_bytes(self.settings, is_connect=is_connect(self.target.session))
+        local = Local(snapshot, self.request.sizes.max_file, most, self.settings, done)
+        if self._is_arranged:
+            return local.arrange(batch, self.columns, self.kind)
+        return local.compact(batch)
+
+    def _by_spark(
+        self, snapshot: Snapshot, batch: Sequence[Bin], done: Callable[[int], None]
+    ) -> list[Add]:
+        jobs = SparkRewrite(self.target, snapshot, self.request.sizes.max_file)
+        if not self._is_arranged and is_shuffled(batch):
+            return jobs.compact(batch)
+
+        def write(one: Bin) -> list[Add]:
+            if self._is_arranged:
+                adds = jobs.arrange(one, self.columns, self.kind)
+            else:
+                adds = jobs.gather(one)
+            done(one.size)
+            return adds
+
+        with ThreadPoolExecutor(self.request.threads, "lakebed-optimize") as pool:
+            return [add for adds in pool.map(write, batch) for add in adds]
+
+    @property
+    def _is_arranged(self) -> bool:
+        return bool(self.columns) and not self.request.is_reorg
+
+
+@dataclass(frozen=True)
+class SparkRewrite:
+    """Writes rows of one version of a table again, in jobs of Spark."""
 
     target: RowTarget
     snapshot: Snapshot
@@ -116,3 +175,19 @@ def is_shuffled(bins: Sequence[Bin]) -> bool:
 
 
 _SAMPLE, _SAMPLE_OF_FILE = 10_000, 20
+
+
+def _check_rows(batch: Sequence[Bin], written: Sequence[Add]) -> None:
+    """Nothing is committed that has other rows than before."""
+    before = [(physical_records(add), add.deletion_vector) for one in batch for add in one.adds]
+    if any(count is None for count, _ in before):
+        return
+    expected = sum(
+        (count or 0) - (0 if vector is None else vector.cardinality) for count, vector in before
+    )
+    found = sum(physical_records(add) or 0 for add in written)
+    if found != expected:
+        raise JobFailedError(
+            f"{expected} rows were read, but {found} were written; nothing was committed",
+            hint="a file may not have the rows that the log says",
+        )

@@ -1,4 +1,4 @@
-"""Making a table where there may be one: what CREATE, REPLACE and their like do then."""
+"""CREATE, IF NOT EXISTS, REPLACE and OR REPLACE where a table may exist already."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CREATE, IF_NOT_EXISTS, REPLACE, OR_REPLACE = (
 )
 
 
-def adopts(place: Place, mode: str) -> bool:
-    """Whether the statement takes the table that is in the place, and adds no more than a name."""
+def registers_existing(place: Place, mode: str) -> bool:
+    """Whether the statement only gives a name to the table that is in the location already."""
     return mode in (CREATE, IF_NOT_EXISTS) and place.is_new_name and place.has_table()
 
 
@@ -47,8 +47,8 @@ def is_there(place: Place, mode: str) -> bool:
     return False
 
 
-def adopted(place: Place, stated: TableDefinition) -> Snapshot:
-    """The table that is in the place already, if it is what is stated."""
+def existing_table(place: Place, stated: TableDefinition) -> Snapshot:
+    """The table that is in the location already; refused if the statement defines another one."""
     snapshot, schema = place.log.snapshot(), stated.schema
     found = snapshot.metadata
     if len(schema) and _shape(schema) != _shape(snapshot.schema):
@@ -70,11 +70,11 @@ def adopted(place: Place, stated: TableDefinition) -> Snapshot:
             hint="leave them out, and change them by ALTER TABLE ... SET TBLPROPERTIES",
         )
     if place.is_managed and (snapshot.version > 0 or snapshot.totals.num_files):
-        raise leftover(place)
+        raise unnamed_table(place)
     return snapshot
 
 
-def leftover(place: Place) -> TableExistsError:
+def unnamed_table(place: Place) -> TableExistsError:
     return TableExistsError(
         f"{place.location} is already a Delta table, though without the name {place.shown}",
         hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakebed.commands.optimize.bins import Sizes
 from lakebed.errors import InvalidArgumentError
 from lakebed.spec.iceberg_compat import IcebergCompat
 from lakebed.spec.properties import TableProperties
@@ -22,6 +21,17 @@ CHECK_STATISTICS = f"{_DELTA}optimize.zorder.checkStatsCollection.enabled"
 LOCAL_BYTES = "spark.lakebed.optimize.localBytes"
 DEFAULT_BATCH = 10 << 30
 _LOCAL, _LOCAL_OF_CLIENTS = 256 << 20, 32 << 20
+_GIGABYTE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Files below `min_file` bytes are put together up to `max_file` bytes, as are those with a
+    greater share of deleted rows than `max_deleted`."""
+
+    min_file: int = _GIGABYTE
+    max_file: int = _GIGABYTE
+    max_deleted: float = 0.05
 
 
 @dataclass(frozen=True)

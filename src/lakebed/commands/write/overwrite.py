@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.target.write_target import Target
-from lakebed.commands.write.row_source import Rows
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.data_files.file_rewrites import Rewrite, Rewritten, num_left
 from lakebed.errors import InvalidArgumentError, PredicateError
@@ -39,9 +39,22 @@ from lakebed.spec.schema import StructField
 from lakebed.transaction import Transaction
 
 
+class OverwriteRows(Protocol):
+    """Rows of a write that can replace some of the rows of files."""
+
+    @property
+    def spark_zone(self) -> str | None:
+        """The time zone in which Spark reads predicates; None if Lakebed reads them."""
+        ...
+
+    def rewrite(self, wanted: Rewrite) -> Rewritten:
+        """Finds the rows of some files that go, and writes those that stay where that is needed."""
+        ...
+
+
 @dataclass(frozen=True)
-class Replaced:
-    """Files that go, files with the rows of them that stay, and what the history says of it."""
+class Overwritten:
+    """Removed files, new files with those of their rows that stay, and metrics for the history."""
 
     removes: list[Remove] = field(default_factory=list)
     adds: list[Add] = field(default_factory=list)
@@ -50,51 +63,51 @@ class Replaced:
 
 
 @dataclass(frozen=True)
-class Replacing:
+class Overwrite:
     """One overwrite of rows in a table that exists."""
 
     snapshot: Snapshot
     transaction: Transaction
     options: WriteOptions
-    rows: Rows
+    rows: OverwriteRows
     table: Target
     """What the table becomes."""
     layout: FileLayout
 
-    def replace(self, new: Sequence[Add]) -> Replaced:
+    def replace(self, new: Sequence[Add]) -> Overwritten:
         """What `new` files take the place of. The transaction learns what this depends on."""
         if self.options.replace_where is not None:
             return self._where(self.options.replace_where, new)
         if self.options.replaces_partitions and self.snapshot.partition_columns:
             return self._partitions(new)
         self.transaction.read_whole_table()
-        return Replaced(_removes(self.snapshot.files()))
+        return Overwritten(_removes(self.snapshot.files()))
 
-    def _partitions(self, new: Sequence[Add]) -> Replaced:
+    def _partitions(self, new: Sequence[Add]) -> Overwritten:
         if not new:
-            return Replaced()
+            return Overwritten()
         condition = _in_partitions_of(new, self.snapshot)
         chosen = select_files(self.snapshot, condition, ADD_FIELDS).files
         removes = _removes(chosen)
         self.transaction.read_files(condition, chosen)
-        return Replaced(removes)
+        return Overwritten(removes)
 
-    def _where(self, sql: str, new: Sequence[Add]) -> Replaced:
+    def _where(self, sql: str, new: Sequence[Add]) -> Overwritten:
         predicate = self._predicate(sql)
         # If only Spark understands it, every file may have such rows.
         chosen = select_files(self.snapshot, predicate, ADD_FIELDS).files
         if predicate is not None and self._is_about_partitions(predicate):
             self.transaction.read_files(predicate, chosen)
-            return Replaced(_removes(chosen))
+            return Overwritten(_removes(chosen))
         self._check_data_columns(sql)
         self.transaction.read_predicate(predicate)
         adds = list(adds_from_table(chosen))
-        return self._rows(sql, adds, new) if adds else Replaced()
+        return self._rows(sql, adds, new) if adds else Overwritten()
 
-    def _rows(self, sql: str, adds: Sequence[Add], new: Sequence[Add]) -> Replaced:
+    def _rows(self, sql: str, adds: Sequence[Add], new: Sequence[Add]) -> Overwritten:
         """Some rows of the files go. The files stay with a vector, or others take their place."""
         snapshot = self.snapshot
-        # A write that only arranges rows anew has no changes to tell, and changes whole files.
+        # A write that only rearranges rows has no changes for the feed, and replaces whole files.
         changes_data = self.options.data_change
         enabled = snapshot.properties.enable_deletion_vectors and changes_data
         vectors = bool(enabled) and is_supported(snapshot.protocol, "deletionVectors")
@@ -118,7 +131,7 @@ class Replacing:
             self.transaction.read_paths(gone)
         now = int(time.time() * 1000)
         removes = [] if vectors else [Remove.of(add, timestamp=now) for add in gone]
-        return Replaced(removes, list(found.adds), list(found.changes), _metrics(found, gone))
+        return Overwritten(removes, list(found.adds), list(found.changes), _metrics(found, gone))
 
     def _predicate(self, sql: str) -> Expression | None:
         """None if Lakebed would not choose the rows that Spark chooses."""
@@ -188,8 +201,8 @@ def _is_one_of(column: StructField, values: Sequence[Literal]) -> Expression:
     return tests[0] if len(tests) == 1 else Or(tuple(tests))
 
 
-def _literals(texts: list[str | None], column: StructField) -> list[Literal]:
-    values = parse_column(pa.array(texts, pa.string()), column.data_type, column=column.name)
+def _literals(strings: list[str | None], column: StructField) -> list[Literal]:
+    values = parse_column(pa.array(strings, pa.string()), column.data_type, column=column.name)
     return [Literal(_raw(value), column.data_type) for value in values]
 
 

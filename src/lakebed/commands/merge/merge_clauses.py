@@ -1,4 +1,4 @@
-"""What the clauses of a MERGE make of a row: which clause applies, and the values it gives.
+"""The clauses of a MERGE on a row: which clause applies, and the values it gives.
 
 Both sides of the join have their columns twice: under their own names, for the expressions of the
 user, and under numbers (`t0`, `s0`, ...), which nothing else is called.
@@ -13,20 +13,22 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.commands.merge.merge_request import Clause, MergeRequest
+from lakebed.commands.merge.merge_request import UPDATES, Clause, MergeRequest
 from lakebed.commands.rows.assignments import (
     as_column,
     assignments,
+    check_identity,
     is_generated,
     name_parts,
     new_values,
 )
-from lakebed.commands.update_rows import check_identity
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
+from lakebed.log.snapshot import Snapshot
+from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.session.session_kind import functions_of
-from lakebed.spark.write.store_casts import change_cast
-from lakebed.spark.write.type_conversion import Fitting, fitted
+from lakebed.spark.write.type_conversion import fitted
 from lakebed.spec.columns.column_metadata import current_default, identity
 from lakebed.spec.schema import StructField, StructType
 
@@ -46,6 +48,35 @@ def source_name(number: int) -> str:
 
 def output_name(number: int) -> str:
     return f"__lakebed_o{number}"
+
+
+def bound_request(
+    target: RowTarget, snapshot: Snapshot, request: MergeRequest, source: StructType
+) -> MergeRequest:
+    """The request with Columns of the user's DataFrames bound to the numbered columns of the join.
+
+    `source` is the schema of the source.
+    """
+    f = functions_of(request.source)
+    places = {field.name: place for place, field in enumerate(snapshot.schema.fields)}
+    both = BoundColumns(
+        target.session,
+        target.frames,
+        snapshot.schema,
+        lambda field: f.col(target_name(places[field.name])),
+        SourceFrame(request.source, source),
+        lambda place: f.col(source_name(place)),
+    )
+    scopes = {
+        "matched": both,
+        "not_matched": replace(both, target=None),
+        "not_matched_by_source": replace(both, source=None),
+    }
+    return replace(
+        request,
+        condition=_bound(both, request.condition),
+        clauses=tuple(_bound_clause(scopes[each.kind], each) for each in request.clauses),
+    )
 
 
 def assigned_schema(request: MergeRequest, source: StructType, table: StructType) -> StructType:
@@ -101,11 +132,6 @@ class Clauses:
     def _f(self) -> Any:
         return functions_of(self.frame)
 
-    def numbers(self, *actions: str) -> list[int]:
-        """The clauses with one of these actions."""
-        found = enumerate(self.request.clauses)
-        return [number for number, clause in found if clause.action in actions]
-
     def action(self, kinds: Mapping[str, Column]) -> Column:
         """The first clause whose condition is true; `kinds` say which kinds a row may fall to."""
         f = self._f
@@ -123,7 +149,7 @@ class Clauses:
     def given(self, number: int) -> StructType:
         """The columns that a clause gives values for; the table fills the others."""
         clause = self.request.clauses[number]
-        if clause.action in ("update", "update_all"):
+        if clause.action in UPDATES:
             assigned = self._assigned(clause)
             fields = (
                 field
@@ -169,10 +195,9 @@ class Clauses:
             if clause.action == "update":
                 check_identity(given, self.schema)
             evolves = self.request.schema_evolution
-            fitting = Fitting(self._f, change_cast(self.frame.sparkSession), fills=evolves)
             keeps = evolves and clause.action == "update_all"
             changed = new_values(
-                self.frame, given, self.schema, current, fitting, keeps_fields=keeps
+                self.frame, given, self.schema, current, fills=evolves, keeps_fields=keeps
             )
             self._known[number] = {**current, **changed}
         return self._known[number]
@@ -218,3 +243,12 @@ class Clauses:
                 f"{name}: the source has no column {column.name!r}",
                 hint="name the columns to set, or use withSchemaEvolution()",
             )
+
+
+def _bound_clause(scope: BoundColumns, clause: Clause) -> Clause:
+    values = {name: _bound(scope, value) for name, value in clause.values.items()}
+    return replace(clause, condition=_bound(scope, clause.condition), values=values)
+
+
+def _bound(scope: BoundColumns, value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else scope.translated(value)

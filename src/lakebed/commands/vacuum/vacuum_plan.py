@@ -27,7 +27,7 @@ from lakebed.log.listing.listing import read_hint
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.maintenance.checkpoint_hook import checkpoint_interval
 from lakebed.log.maintenance.cleanup import cleaned_before
-from lakebed.log.maintenance.cleanup import cut_off as clean_up_moment
+from lakebed.log.maintenance.cleanup import cut_off as clean_up_cut_off
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.file_lifetimes import FileLifetimes, read_file_lifetimes
@@ -39,7 +39,7 @@ from lakebed.storage.store import ObjectMeta
 
 @dataclass(frozen=True)
 class Protected:
-    """Places that stay. `retained` are those of versions inside the retention."""
+    """FileLocations that stay. `retained` are those of versions inside the retention."""
 
     retained: frozenset[str]
     others: frozenset[str]
@@ -73,11 +73,11 @@ class Plan:
     selection: Selection
     log_floor: int | None
     recorded_lost: frozenset[int] = frozenset()
-    """What earlier runs wrote down as lost, where nobody looks which files are there."""
+    """What earlier runs recorded as lost; for VACUUM LITE, which does not list the files."""
 
     @property
-    def doomed(self) -> dict[str, ObjectMeta]:
-        return self.selection.doomed
+    def deletable(self) -> dict[str, ObjectMeta]:
+        return self.selection.deletable
 
     @cached_property
     def unreadable_before(self) -> set[int]:
@@ -105,7 +105,7 @@ class Plan:
         return CommitTimes(self.snapshot.store, self._commits, self.snapshot.properties)
 
     def time_of(self, version: int) -> int | None:
-        """When a version was made; None where its commit is gone."""
+        """When a version was committed; None where its commit is gone."""
         commits = self._commits
         if not commits or not commits[0].version <= version <= commits[-1].version:
             return None
@@ -141,13 +141,13 @@ def make_plan(log: TableLog, options: VacuumOptions, now_ms: int) -> Plan:
     snapshot, retention = check_request(log, options)
     cut_off = now_ms - retention.ms
     pins = pins_of(snapshot.metadata.configuration)
-    selecting = select(snapshot, options, cut_off)
+    selector = select(snapshot, options, cut_off)
     places = FileLocations(snapshot.store)
     history = read_file_lifetimes(snapshot.store, places)
     floor = _version_at(snapshot, history.files, cut_off)
     _check_pins(pins, history)
     protected = _protected(snapshot, history, places, floor, cut_off, set(pins.values()))
-    selection = selecting(history, floor, protected)
+    selection = selector(history, floor, protected)
     log_floor = _log_floor(snapshot, now_ms) if options.record else None
     lost = _recorded_lost(log) if options.mode == "lite" else frozenset[int]()
     return Plan(
@@ -184,16 +184,16 @@ def _log_floor(snapshot: Snapshot, now_ms: int) -> int | None:
     interval = checkpoint_interval(snapshot)
     if all((snapshot.version + step) % interval for step in (1, 2)):
         return None
-    if cleaned_up_to(read_hint(snapshot.store)) == clean_up_moment(snapshot, now_ms):
+    if cleaned_up_to(read_hint(snapshot.store)) == clean_up_cut_off(snapshot, now_ms):
         return None
     return cleaned_before(snapshot.store, snapshot, now_ms)
 
 
-def _version_at(snapshot: Snapshot, files: Iterable[LogFile], moment: int) -> int | None:
+def _version_at(snapshot: Snapshot, files: Iterable[LogFile], cut_off: int) -> int | None:
     commits = newest_commits(files)
     if not commits:
         return None
-    return CommitTimes(snapshot.store, commits, snapshot.properties).newest_until(moment)
+    return CommitTimes(snapshot.store, commits, snapshot.properties).newest_until(cut_off)
 
 
 def _check_pins(pins: dict[str, int], history: FileLifetimes) -> None:
@@ -234,7 +234,7 @@ def _protected(
 
 
 def _tombstones(snapshot: Snapshot, places: FileLocations, cut_off: int) -> Iterable[str]:
-    """Those that have not expired; without a time they count as made in 1970."""
+    """Those that have not expired; without a time they count as of 1970."""
     found = snapshot.tombstones(["path", "deletionVector", "deletionTimestamp"])
     if found.num_rows:
         times = pc.fill_null(found.column("deletionTimestamp"), 0)

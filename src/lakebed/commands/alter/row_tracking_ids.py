@@ -1,4 +1,4 @@
-"""Ids for the rows that are there, before row tracking is turned on; and taking them away.
+"""Ids for existing rows, before row tracking is turned on; and removing them.
 
 PROTOCOL: Row Tracking. Files are committed again, in batches, as delta-spark's backfill does: from
 the moment that the protocol has the feature, every writer gives ids to the files it adds. A run

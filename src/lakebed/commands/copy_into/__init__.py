@@ -1,1 +1,0 @@
-"""COPY INTO: files become rows of a table, each file once."""
