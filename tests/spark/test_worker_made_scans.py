@@ -217,7 +217,7 @@ def test_a_made_snapshot_has_all_columns_and_positions_behind_them(
 def test_every_task_is_one_of_sparks_also_where_there_are_more_than_cores(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebed.spark.workers.tasks.TASK_BYTES", 4 * 1024 * 1024)
+    monkeypatch.setattr("lakebed.spark.workers.read_tasks.TASK_BYTES", 4 * 1024 * 1024)
     adds = make_files(tmp_path, "none")
     many = [
         replace(
@@ -337,7 +337,7 @@ def test_a_made_snapshot_is_read_on_spark_connect(
     frame = plane.scan_made(made(tmp_path, adds), positions=True)
     assert collected(frame) == expected(tmp_path)
     monkeypatch.setattr("lakebed.spark.workers.workers_plane.DEFAULT_PARALLELISM", 1)
-    monkeypatch.setattr("lakebed.spark.workers.tasks.TASK_BYTES", 4 * 1024 * 1024)
+    monkeypatch.setattr("lakebed.spark.workers.read_tasks.TASK_BYTES", 4 * 1024 * 1024)
     apart = plane.scan_made(made(tmp_path, adds), positions=True)
     assert apart.selectExpr("spark_partition_id() part").distinct().count() == 3
     assert collected(apart) == expected(tmp_path)

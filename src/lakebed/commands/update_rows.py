@@ -40,7 +40,7 @@ from lakebed.spark.plane.position_bitmaps import FILE, POSITION, Positions
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spark.write.generated_values import with_generated
 from lakebed.spark.write.store_casts import change_cast
-from lakebed.spark.write.type_conversion import Fitting
+from lakebed.spark.write.type_conversion import TypeConversion
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.schema import StructType
@@ -144,8 +144,8 @@ class _Update:
         frame = self._matching(scan)
         f = functions_of(frame)
         current = {name: f.col(quote(name)) for name in self._schema.names}
-        fitting = Fitting(f, change_cast(frame.sparkSession), fills=False)
-        changed = new_values(frame, self._assignments, self._schema, current, fitting)
+        conversion = TypeConversion(f, change_cast(frame.sparkSession), fills=False)
+        changed = new_values(frame, self._assignments, self._schema, current, conversion)
         columns = [changed.get(name, old).alias(name) for name, old in current.items()]
         for name in scan.row_columns:
             # The version of a row that changes is that of the commit, which nobody knows yet.

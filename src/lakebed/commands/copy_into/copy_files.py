@@ -22,7 +22,7 @@ from lakebed.commands.write.replace_frame import ReplacingRows
 from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import ConcurrentTransactionError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 
 FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
 _COMPRESSION = "spark.sql.parquet.compression.codec"

@@ -26,7 +26,7 @@ from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.write.store_casts import change_cast
-from lakebed.spark.write.type_conversion import Fitting, fitted
+from lakebed.spark.write.type_conversion import TypeConversion, converted
 from lakebed.spec.columns.column_metadata import current_default, identity
 from lakebed.spec.schema import StructField, StructType
 
@@ -154,7 +154,7 @@ class Clauses:
             if column.name in numbers:
                 value = f.col(target_name(numbers[column.name]))
                 kind = self.table.field(column.name).data_type
-                found[column.name] = fitted(f, value, kind, column.data_type)
+                found[column.name] = converted(f, value, kind, column.data_type)
             else:
                 found[column.name] = f.lit(None).cast(spark_type(column.data_type))
         return found
@@ -169,10 +169,12 @@ class Clauses:
             if clause.action == "update":
                 check_identity(given, self.schema)
             evolves = self.request.schema_evolution
-            fitting = Fitting(self._f, change_cast(self.frame.sparkSession), fills=evolves)
+            conversion = TypeConversion(
+                self._f, change_cast(self.frame.sparkSession), fills=evolves
+            )
             keeps = evolves and clause.action == "update_all"
             changed = new_values(
-                self.frame, given, self.schema, current, fitting, keeps_fields=keeps
+                self.frame, given, self.schema, current, conversion, keeps_fields=keeps
             )
             self._known[number] = {**current, **changed}
         return self._known[number]

@@ -35,7 +35,7 @@ from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.session.session_kind import is_connect
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import find_path, render_path
 from lakebed.spec.stats import indexed_columns

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, SchemaError
+from lakebed.expressions.parser.split_names import split_name
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.columns.sql_expressions import sql_column
-from lakebed.spark.session.split_names import split_name
-from lakebed.spark.write.type_conversion import Fitting
+from lakebed.spark.write.type_conversion import TypeConversion
 from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
 
 Value: TypeAlias = "str | Column"
@@ -56,7 +56,7 @@ def new_values(
     given: Sequence[Assignment],
     schema: StructType,
     current: Mapping[str, Column],
-    fitting: Fitting,
+    conversion: TypeConversion,
     *,
     keeps_fields: bool = False,
 ) -> dict[str, Column]:
@@ -64,13 +64,13 @@ def new_values(
 
     `keeps_fields`: fields of structs that a new value does not have keep the value that they have.
     """
-    f = fitting.f
+    f = conversion.f
     if not given:
         return {}
     raw = [as_column(frame, each.value) for each in given]
     types = _types(frame, raw)
     values: dict[Path, Column] = {
-        each.path: fitting.fitted(
+        each.path: conversion.converted(
             column,
             data_type,
             each.data_type,

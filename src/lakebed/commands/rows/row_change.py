@@ -200,7 +200,7 @@ class RowChange:
             nulls = {name: f.lit(None).cast("long") for name in carried}
             frame = frame.withColumns(nulls)
         return prepare_frame(
-            frame, rows.given, layout, keeps_identity=rows.updated, carried=carried
+            frame, rows.given, layout, keeps_identity=rows.updated, extra_columns=carried
         )
 
     def _files(self, frame: DataFrame, layout: FileLayout, scan: RowScan) -> list[Add]:

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.repeated_calls import ANSWERS
-from lakebed.spark.internals.connect.bound_calls import bound
-from lakebed.spark.session.carried_errors import encoded
+from lakebed.spark.errors.encoded_errors import encode_error
+from lakebed.spark.internals.connect.connect_server import bound_column
 from lakebed.tables.call_values import ANSWER, SOURCE, TARGET, packed_answer, unpacked
 from lakebed.tables.delta_table import DeltaTable
 from lakebed.tables.merge_builder import DeltaMergeBuilder
@@ -33,7 +33,7 @@ def _answered(asked: Question, given: Mapping[str, Any]) -> DataFrame:
             return made
         answer = made._root if isinstance(made, DeltaTable) else packed_answer(made)
     except LakebedError as error:
-        answer = {"error": encoded(error)}
+        answer = {"error": encode_error(error)}
     return asked.session.createDataFrame([(orjson.dumps(answer).decode(),)], f"{ANSWER} STRING")
 
 
@@ -80,9 +80,9 @@ def _bound(
 ) -> Column:
     """With columns of this server's DataFrames in the place of those of the client's."""
     if given["binds_source"] and source is not None:
-        column = bound(column, SOURCE, source)
+        column = bound_column(column, SOURCE, source)
     if given["binds_target"] and table is not None:
-        column = bound(column, TARGET, table.toDF())
+        column = bound_column(column, TARGET, table.toDF())
     return column
 
 

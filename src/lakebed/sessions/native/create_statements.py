@@ -37,8 +37,8 @@ from lakebed.sessions.native.writes import write_request
 from lakebed.sessions.save import save_at
 from lakebed.spark.catalog.session_catalog import find, not_found
 from lakebed.spark.columns.sql_expressions import table_expression
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
-from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.columns.column_mapping import strip
 from lakebed.spec.columns.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX

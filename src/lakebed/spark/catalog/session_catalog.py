@@ -25,8 +25,8 @@ from lakebed.errors import (
     UnsupportedFeatureError,
 )
 from lakebed.spark.catalog.mirrored_catalog import MirroredCatalog, catalog_url
+from lakebed.spark.errors.server_errors import needs_server
 from lakebed.spark.internals.jvm_catalog import JvmCatalog
-from lakebed.spark.session.server_errors import needs_server
 from lakebed.spark.session.session_kind import is_connect
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, SchemaError
-from lakebed.spark.session.column_reference import Reference
+from lakebed.spark.internals.column_reference import Reference
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import ArrayType, DataType, StructField, StructType

@@ -28,7 +28,7 @@ def sql_column(owner: SparkSession | DataFrame, sql: str) -> Column:
         # Its server parses the text.
         column: Column = functions_of(session).expr(sql)
         return column
-    from lakebed.spark.internals.expressions import parsed_column
+    from lakebed.spark.internals.sql_parser import parsed_column
 
     return parsed_column(session, sql)
 
@@ -68,7 +68,7 @@ def _also(session: SparkSession) -> list[str]:
 
 def _parts(session: Any, sql: str) -> Parts:
     if not is_connect(session):
-        from lakebed.spark.internals.expressions import parts_of
+        from lakebed.spark.internals.sql_parser import parts_of
 
         return parts_of(session, sql)
     if _VARIABLE in sql:

@@ -18,16 +18,15 @@ from pyspark.sql import Column
 
 from lakebed.expressions import conjunction
 from lakebed.spark.columns.spark_types import type_json
-from lakebed.spark.internals.delta_files import DeltaFiles
+from lakebed.spark.errors.jvm_errors import reported_to
+from lakebed.spark.internals.java_indexes import DeltaFiles, encode_groups
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.native.file_listing import Listing
 from lakebed.spark.native.file_sizes import check_sizes
-from lakebed.spark.native.file_status import encode_groups
 from lakebed.spark.native.filters import Filter, FilterReader
 from lakebed.spark.native.metadata_only import Ask, answer
 from lakebed.spark.native.partitions import FileGroups
 from lakebed.spark.native.vector_columns import VectorColumn
-from lakebed.spark.stores.failures import reported_to
 from lakebed.spec.paths import encode_path, is_plain
 from lakebed.spec.schema import StructField, StructType
 from lakebed.transaction.read_set import OnRead

@@ -16,10 +16,10 @@ from lakebed.expressions import FileColumnsProtocol, conjunction, skip
 from lakebed.expressions.generated import GeneratedBounds
 from lakebed.log.selection import SCAN_FIELDS, file_columns, generated_bounds
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.filters import Filter
 from lakebed.spark.native.partitions import FileGroups, Partitioning
-from lakebed.spark.stores import failures
 from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.paths import decode_path, is_absolute, split_absolute
 
@@ -196,7 +196,7 @@ class Listing:
         """A table may have files elsewhere, such as those of the table that it is a clone of."""
         if folder not in self._folders:
             self._folders.add(folder)
-            failures.serve(folder)
+            jvm_errors.register_root(folder)
 
 
 def _are_simple(paths: pa.ChunkedArray) -> bool:

@@ -22,10 +22,10 @@ from lakebed.arrow.write.write import FileLayout
 from lakebed.formats.statistics.footer_stats import collect
 from lakebed.spark.columns.projection import quote, spark_type
 from lakebed.spark.columns.spark_types import PARQUET_FIELD_ID
+from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.parquet_sink import ParquetSink, WrittenFile
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.stores import failures
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.partition_values import parse_column, serialize_column
@@ -73,7 +73,7 @@ def write_files(
     )
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
     place = f"{root}/{folder}" if folder else root
-    with _tidied(store, folder, names), failures.of_job("the job that writes the rows"):
+    with _tidied(store, folder, names), jvm_errors.of_job("the job that writes the rows"):
         found = sink.write(frame.select(*columns), place, len(names), _options(settings))
     files = [_file(each, folder, len(names)) for each in found]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:

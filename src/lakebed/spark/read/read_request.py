@@ -18,11 +18,11 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
 from lakebed.spark.planes import plane_for
-from lakebed.spark.read.change_feed import change_feed
-from lakebed.spark.read.change_feed_request import (
+from lakebed.spark.read.change_feed import (
     OPTIONS,
     asked_range,
     asks_for_changes,
+    change_feed,
     time_travel,
 )
 from lakebed.spark.session.flags import parse_flag

@@ -39,11 +39,9 @@ from lakebed.spark.plane.vector_files import WrittenVector
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.stores.store_options import storage_options
 from lakebed.spark.workers import data_source as source
-from lakebed.spark.workers.curve_tasks import PartsTask
-from lakebed.spark.workers.read_tasks import scan_plan
-from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
+from lakebed.spark.workers.read_tasks import DEFAULT_PARALLELISM, scan_plan
 from lakebed.spark.workers.vector_tasks import SCHEMA, VectorTask, written_vector
-from lakebed.spark.workers.write_tasks import write_files
+from lakebed.spark.workers.write_tasks import PartsTask, write_files
 from lakebed.spec.actions import Add, DeletionVector
 from lakebed.spec.read_compatibility import check_read_compatible
 from lakebed.storage.store import Store
@@ -137,7 +135,7 @@ class WorkersPlane:
         if not is_connect(self.session):
             self._install_scan_rule()
             return frame
-        from lakebed.spark.internals.connect.connect_reads import with_options
+        from lakebed.spark.internals.connect.connect_plans import with_options
 
         newest = NewestVersion(TableLog(self.store), snapshot)
 

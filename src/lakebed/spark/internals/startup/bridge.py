@@ -13,8 +13,8 @@ from py4j.protocol import GATEWAY_SERVER_OBJECT_ID
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.session.classes import load_classes
-from lakebed.spark.internals.session.rules import METADATA_ONLY, compiled, install_rule
+from lakebed.spark.internals.startup.classes import load_classes
+from lakebed.spark.internals.startup.rules import METADATA_ONLY, compiled, install_rule
 
 _SIDE = "_lakebed_python_side"
 

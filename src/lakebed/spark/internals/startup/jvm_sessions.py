@@ -1,18 +1,34 @@
-"""A session of the JVM that Python reaches only while it answers (see `LentSessions.java`).
+"""PySpark's objects for sessions of a JVM: one that Python did not start, and those that Python
+does not keep alive (see `LentSessions.java`).
 
-Tests are in `test_long_lived_driver`.
+Tests are in `test_spark_commands` and `test_long_lived_driver`.
 """
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 from py4j.finalizer import ThreadSafeFinalizer
 from py4j.java_gateway import JavaClass, JavaObject
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.conf import RuntimeConfig
+
+
+def attached_session() -> SparkSession:
+    """The session of a JVM that already runs.
+
+    The port and the secret of the JVM's py4j server are in the environment.
+    """
+    gateway = launch_gateway()
+    running = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = gateway.jvm.JavaSparkContext.fromSparkContext(running)
+    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # PySpark has set it
+    return SparkSession(context, gateway.jvm.lakebed.Bridge.session())
 
 
 def session_name(session: SparkSession) -> str:
@@ -21,7 +37,7 @@ def session_name(session: SparkSession) -> str:
 
 
 def session_named(name: str, known: SparkSession) -> SparkSession:
-    """`known` is a session that is kept anyway."""
+    """The session with this name; `known` is a session that PySpark keeps anyway."""
     if name == session_name(known):
         return SparkSession(known.sparkContext, known._jsparkSession)
     return LentSession(known.sparkContext, name)
