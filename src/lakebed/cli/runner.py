@@ -43,8 +43,8 @@ class Runner:
             sys.stderr.write(f"{message_of(error)}\n")
             return False
         if self.options.timing:
-            told = f"{count:,} {'row' if count == 1 else 'rows'}, " if has_rows else ""
-            sys.stderr.write(f"{told}{time.monotonic() - started:.2f} s\n")
+            rows = f"{count:,} {'row' if count == 1 else 'rows'}, " if has_rows else ""
+            sys.stderr.write(f"{rows}{time.monotonic() - started:.2f} s\n")
         return True
 
     def _show(self, statement: str) -> tuple[int, bool]:
@@ -63,11 +63,11 @@ def message_of(error: Exception) -> str:
         if line.startswith(("'", "+-", "JVM stacktrace")):
             break
         lines.append(line)
-    told = "\n".join(lines).rstrip(";\n ")
+    message = "\n".join(lines).rstrip(";\n ")
     # Lakebed adds it behind the plan.
     last = text.splitlines()[-1] if text else ""
-    is_cut = last.startswith("did you mean") and not told.endswith(last)
-    return f"{told}\n{last}" if is_cut else told
+    is_cut = last.startswith("did you mean") and not message.endswith(last)
+    return f"{message}\n{last}" if is_cut else message
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _csv(result: Result, out: IO[str]) -> int:
 def _json(result: Result, out: IO[str]) -> int:
     count = 0
     for row in result.rows:
-        pairs = dict(zip(result.columns, map(plain, row), strict=True))
+        pairs = dict(zip(result.columns, map(json_value, row), strict=True))
         out.write(orjson.dumps(pairs).decode() + "\n")
         count += 1
     out.flush()
@@ -168,11 +168,11 @@ def text_of(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, datetime):
         return value.isoformat(" ")
-    made = plain(value)
-    return orjson.dumps(made).decode() if isinstance(made, dict | list) else str(made)
+    simple = json_value(value)
+    return orjson.dumps(simple).decode() if isinstance(simple, dict | list) else str(simple)
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as JSON knows it."""
     if value is None or isinstance(value, bool | str):
         return value
@@ -188,11 +188,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, Decimal | timedelta):
         return str(value)
     if hasattr(value, "asDict"):
-        return {name: plain(each) for name, each in value.asDict().items()}
+        return {name: json_value(each) for name, each in value.asDict().items()}
     if isinstance(value, dict):
-        return {_key(key): plain(each) for key, each in value.items()}
+        return {_key(key): json_value(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [json_value(each) for each in value]
     return str(value)
 
 

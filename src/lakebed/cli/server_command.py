@@ -17,7 +17,7 @@ from lakebed.spark.session.session_kind import SERVER
 
 
 def run(options: ServerOptions) -> int:
-    """Serves until it is interrupted or told to end."""
+    """Serves until it is interrupted or terminated."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

@@ -51,19 +51,19 @@ def _start(options: SqlOptions) -> SparkSession:
         try:
             return session("lakebed sql", remote=options.remote, **settings)
         except Exception as error:
-            told = str(error).strip() or type(error).__name__
+            message = str(error).strip() or type(error).__name__
             raise JobFailedError(
-                f"there is no session on {options.remote}: {told}",
+                f"there is no session on {options.remote}: {message}",
                 hint="--remote is the address of a server of Spark Connect, such as sc://host:15002",
             ) from error
     master = options.master or os.environ.get("SPARK_MASTER") or "local[*]"
-    with _silent() as said:
+    with _silent() as log:
         try:
             return session("lakebed sql", master=master, **{**_QUIET, **options.settings})
         except Exception as error:  # whatever Spark or Java says is for the user
-            told = said.read_text(errors="replace").strip()[-2000:]
+            message = log.read_text(errors="replace").strip()[-2000:]
             raise JobFailedError(
-                f"Spark does not start: {error}\n{told}", hint="is Java 17 or 21 installed?"
+                f"Spark does not start: {error}\n{message}", hint="is Java 17 or 21 installed?"
             ) from error
 
 

@@ -254,7 +254,7 @@ class RowChange:
             return found.changes
         table = found.table or Target(self._snapshot.metadata, self._snapshot.protocol)
         files = made_snapshot(self._snapshot.store, table.protocol, table.metadata, drawn)
-        rows = self._target.plane.scan_made(files)
+        rows = self._target.plane.scan_synthetic(files)
         f = functions_of(rows)
         columns = [f.col(quote(name)) for name in layout.schema.names]
         new = rows.select(*columns, f.lit("insert").alias(CHANGE_TYPE))

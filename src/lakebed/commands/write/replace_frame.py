@@ -72,7 +72,7 @@ class ReplacingRows(FrameRows):
         changes = gone.withColumn(CHANGE_TYPE.name, f.lit(DELETE))
         if wanted.new:
             columns = [f.col(quote(name)) for name in wanted.layout.schema.names]
-            new = self.plane.scan_made(wanted.new_rows).select(*columns)
+            new = self.plane.scan_synthetic(wanted.new_rows).select(*columns)
             changes = changes.unionAll(new.withColumn(CHANGE_TYPE.name, f.lit(INSERT)))
         settings = self._settings(wanted.layout, CHANGE_DATA_DIRECTORY)
         files = self.plane.write_files(changes, wanted.change_layout, settings)

@@ -28,16 +28,16 @@ def call(asked: Question) -> DataFrame:
 def _answered(asked: Question, given: Mapping[str, Any]) -> DataFrame:
     """Errors of Lakebed's are answers too: the client raises them as they are."""
     try:
-        made = _made(asked, given)
-        if isinstance(made, DataFrame):
-            return made
-        answer = made._root if isinstance(made, DeltaTable) else packed_answer(made)
+        result = _result(asked, given)
+        if isinstance(result, DataFrame):
+            return result
+        answer = result._root if isinstance(result, DeltaTable) else packed_answer(result)
     except LakebedError as error:
         answer = {"error": encode_error(error)}
     return asked.session.createDataFrame([(orjson.dumps(answer).decode(),)], f"{ANSWER} STRING")
 
 
-def _made(asked: Question, given: Mapping[str, Any]) -> Any:
+def _result(asked: Question, given: Mapping[str, Any]) -> Any:
     address = given["table"]
     table: DeltaTable | None = None
     if address is not None:
@@ -52,10 +52,10 @@ def _made(asked: Question, given: Mapping[str, Any]) -> Any:
     if table is None:
         (name, args, _), *_ = steps
         return _opened(asked, name, args)
-    made: Any = table
+    result: Any = table
     for name, args, named in steps:
-        made = _method(made, name)(*args, **named)
-    return made
+        result = _method(result, name)(*args, **named)
+    return result
 
 
 def _opened(asked: Question, name: str, args: list[Any]) -> Any:

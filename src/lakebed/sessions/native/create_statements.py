@@ -301,9 +301,10 @@ def field_of(column: Mapping[str, Any]) -> StructField:
         return generated_field(field, column["generated"], None)
     identity = column.get("identity")
     if identity is not None:
-        made = IdentityGenerator(identity["start"], identity["step"])
+        generator = IdentityGenerator(identity["start"], identity["step"])
         by_default = identity["by_default"]
-        return generated_field(field, None if by_default else made, made if by_default else None)
+        always = None if by_default else generator
+        return generated_field(field, always, generator if by_default else None)
     return field
 
 

@@ -34,7 +34,7 @@ def read(asked: Question) -> DataFrame:
         if key == SCHEMA:
             request.has_schema = True
         elif key == MICROS:
-            request.moment = int(value) // 1000
+            request.timestamp_millis = int(value) // 1000
         elif key.lower() != "path":
             request.set(key, value)
     return request.load(asked.session, asked.path, is_exact=bool(asked.request["is_name"]))

@@ -134,7 +134,7 @@ def _type_text(data_type: DataType) -> str:
 
 
 def _member(field: StructField) -> str:
-    """COMMENT and NOT NULL may stand inside of structs too."""
+    """COMMENT and NOT NULL are allowed inside of structs too."""
     note = comment(field)
     text = f"{quote(field.name)}: {_type_text(field.data_type)}"
     text = text if field.nullable else f"{text} NOT NULL"

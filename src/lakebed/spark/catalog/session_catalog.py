@@ -102,7 +102,10 @@ def create_entry(session: SparkSession, entry: NewEntry) -> None:
 
 
 def drop_entry(session: SparkSession, entry: TableEntry) -> bool:
-    """False if somebody else has dropped it. What is left of a managed table's folder goes too."""
+    """False if another session has dropped it.
+
+    What is left of a managed table's folder is deleted.
+    """
     database, name = entry.parts
     return catalog_of(session).drop(database, name)
 

@@ -13,8 +13,8 @@ from pyspark.sql import Column
 class Reference:
     """A column of a DataFrame. `frame` is Spark's number of the DataFrame, if it is known.
 
-    `column` is Spark's number of the column itself, which DataFrames that are made of others share
-    with them. Only a classic session has it; on Spark Connect `path` goes on to fields inside of
+    `column` is Spark's number of the column itself, which DataFrames share with those that they are
+    derived from. Only a classic session has it; on Spark Connect `path` goes on to fields inside of
     the column, and may begin with the alias of the DataFrame.
     """
 

@@ -31,10 +31,10 @@ def replaced(
 ) -> DataFrame:
     """The DataFrame with other indexes in the place of some."""
     session = frame.sparkSession
-    made = _scans(session).replaced(
+    plan = _scans(session).replaced(
         session._jsparkSession, frame._jdf, list(indexes), list(replacements)
     )
-    return DataFrame(made, session)
+    return DataFrame(plan, session)
 
 
 def recache(session: SparkSession, root: str) -> None:

@@ -134,9 +134,9 @@ def _evaluated(jvm: Jvm, frame: DataFrame, name: str, references: Sequence[Any])
 
 def _accumulator(jvm: Jvm) -> JavaObject:
     """One without a name, so that its values do not go to the UI and the event log."""
-    made = jvm._class("org.apache.spark.util.CollectionAccumulator")()
-    jvm._context._jsc.sc().register(made)
-    return made
+    accumulator = jvm._class("org.apache.spark.util.CollectionAccumulator")()
+    jvm._context._jsc.sc().register(accumulator)
+    return accumulator
 
 
 def _values(accumulator: JavaObject) -> list[bytes]:

@@ -74,7 +74,7 @@ class NativePlane:
             frame = frame.select([quote(field.name) for field in asked.picked(snapshot.schema)])
         return frame
 
-    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+    def scan_synthetic(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
         frame = _scan(Jvm.of(self.session), snapshot, self.root, self.hadoop)
         if not positions:
             return frame

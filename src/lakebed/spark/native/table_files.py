@@ -107,7 +107,7 @@ class TableFiles:
         return self._listing(self.newest.snapshot() if index is None else index.listing.snapshot)
 
     def _listing(self, snapshot: Snapshot) -> Listing:
-        """Over a later version; an error if the plan does not fit it any more."""
+        """Over a later version; an error if the plan cannot read it any more."""
         known = self.listing
         if snapshot is known.snapshot:
             return known

@@ -109,7 +109,8 @@ def _dictionary_settings(layout: FileLayout) -> dict[str, str]:
     """No dictionaries of floating-point leaves, unless the table asks for them.
 
     Spark looks 0.0 up in the dictionary of a row group, where -0.0 is another value, and would skip
-    the row group. Its writer does not tell whether there is a -0.0. See `arrow.parquet_bytes`.
+    the row group. Its writer does not tell whether there is a -0.0 (see
+    `arrow.write.parquet_bytes`).
     """
     if layout.configuration.get(FLOAT_DICTIONARIES, "").lower() == "true":
         return {}
@@ -135,7 +136,7 @@ def _leaf_paths(data_type: DataType, path: Path) -> Iterator[tuple[Path, DataTyp
 
 
 def _options(settings: FileSettings) -> dict[str, str]:
-    # Partition values are texts in directory names; UTC makes those of timestamps plain.
+    # Partition values are texts in directory names; UTC keeps zones out of those of timestamps.
     options = {"timeZone": "UTC"}
     codec = settings.compression
     if codec is not None:
@@ -208,7 +209,7 @@ def _partition_fields(layout: FileLayout) -> list[StructField]:
 
 @contextmanager
 def _tidied(store: Store, folder: str, names: Sequence[str]) -> Iterator[None]:
-    """A job that fails leaves no folders that it made on a disk, if nothing is in them."""
+    """A job that fails leaves no folders that it created on a disk, if they are empty."""
     is_new = not store.has_root()
     try:
         yield
@@ -220,7 +221,7 @@ def _tidied(store: Store, folder: str, names: Sequence[str]) -> Iterator[None]:
 
 
 def _made_by(folder: str, names: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a folder of the root may be one that Spark made for a write."""
+    """Whether a folder of the root may be one that Spark created for a write."""
     if folder:
         top = folder.partition("/")[0]
         return lambda name: name == top

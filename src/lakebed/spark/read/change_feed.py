@@ -73,7 +73,7 @@ def _rows(session: SparkSession, plane: Plane, changes: Changes) -> DataFrame:
     if not changes.layers:
         schema = SparkStructType.fromJson(visible_schema(changes.schema).to_json())
         return session.createDataFrame([], schema)
-    frames = [plane.scan_made(layer) for layer in changes.layers]
+    frames = [plane.scan_synthetic(layer) for layer in changes.layers]
     while len(frames) > 1:
         # In pairs: in a chain of unions Spark would analyze the first ones again for each.
         pairs = zip(frames[::2], frames[1::2], strict=False)

@@ -58,7 +58,7 @@ def _classic() -> Any:
 
 
 class _Unwrapped:
-    """The classic functions without the switch in front of them that asks the environment."""
+    """The classic functions without their wrappers, which check the environment."""
 
     def __init__(self, module: Any) -> None:
         self._module = module

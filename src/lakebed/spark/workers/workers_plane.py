@@ -54,10 +54,10 @@ def register(session: SparkSession) -> None:
         vars(session)[_REGISTERED] = True
 
 
-def register_if_free(session: SparkSession, made: type[DataSource]) -> None:
+def register_if_free(session: SparkSession, new: type[DataSource]) -> None:
     """A name is taken if something in a JAR has it, or if an older session has registered it."""
     try:
-        session.dataSource.register(made)
+        session.dataSource.register(new)
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
@@ -117,7 +117,7 @@ class WorkersPlane:
         follows: bool,
     ) -> DataFrame:
         shown = visible_schema(asked.picked(snapshot.schema))
-        reader = _plain_reader(self.session).format(source.LakebedSource.name())
+        reader = _spark_reader(self.session).format(source.LakebedSource.name())
         reader = reader.schema(SparkStructType.fromJson(shown.to_json()))
         found = self._source_options(asked, options, only)
         found |= {source.FOLLOWS: "true"} if follows else {source.VERSION: str(snapshot.version)}
@@ -149,7 +149,7 @@ class WorkersPlane:
 
         return with_options(frame, options)
 
-    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+    def scan_synthetic(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
         plan = plan_scan(snapshot, position=POSITION if positions else None)
         parallelism = int(_parallelism(self.session) or DEFAULT_PARALLELISM)
         return scan_plan(self.session, plan, parallelism)
@@ -162,7 +162,7 @@ class WorkersPlane:
     def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
         return find_positions(frame, sums)
 
-    def noting(self, frame: DataFrame) -> Noting | None:  # noqa: ARG002 - nobody sees rows pass by
+    def noting(self, frame: DataFrame) -> Noting | None:  # noqa: ARG002 - Spark has no hook
         return None
 
     def write_vectors(
@@ -197,7 +197,7 @@ class WorkersPlane:
 
     def num_partitions(
         self,
-        frame: DataFrame,  # noqa: ARG002 - nobody can tell
+        frame: DataFrame,  # noqa: ARG002 - Spark does not say
         layout: FileLayout,  # noqa: ARG002
     ) -> int | None:
         return None
@@ -227,8 +227,8 @@ class WorkersPlane:
 _REGISTERED = "_lakebed_source"
 
 
-def _plain_reader(session: SparkSession) -> Any:
-    """Spark's own reader; `session.read` would lead back here."""
+def _spark_reader(session: SparkSession) -> Any:
+    """Spark's own reader; `session.read` may be Lakebed's."""
     kind = "connect.readwriter" if is_connect(session) else "readwriter"
     return import_module(f"pyspark.sql.{kind}").DataFrameReader(session)
 

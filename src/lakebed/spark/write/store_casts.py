@@ -1,11 +1,11 @@
 """Values as values of a column's type: Spark's store assignment.
 
-As in delta-spark `spark.sql.storeAssignmentPolicy` decides what an INSERT, UPDATE or MERGE makes of
+As in delta-spark `spark.sql.storeAssignmentPolicy` decides how an INSERT, UPDATE or MERGE converts
 a value of another type, whatever `spark.sql.ansi.enabled` says of casts elsewhere:
 
-- ANSI: a cast that fails where the value does not fit.
+- ANSI: a cast that fails where the value is out of range.
 - STRICT: only casts that lose nothing; others are refused before any row is read.
-- LEGACY: Spark's old cast, for which what does not fit is null, or another number.
+- LEGACY: Spark's old cast, where values out of range become null or another number.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FOLLOWS_ANSI = "spark.databricks.delta.updateAndMergeCastingFollowsAnsiEnabledFl
 
 
 def exact_cast(value: Column, given: DataType, wanted: DataType, path: Path) -> Column:  # noqa: ARG001
-    """For types of which it is known that every value fits."""
+    """For types where every value can be converted."""
     return value.cast(spark_type(wanted))
 
 
@@ -88,7 +88,7 @@ class StoreCast:
 
 
 def _policy(session: SparkSession) -> str:
-    # Spark refuses other values where the setting is made.
+    # Spark refuses other values where the setting is set.
     return str(session.conf.get(POLICY, "ANSI")).upper()
 
 

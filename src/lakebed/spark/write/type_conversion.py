@@ -123,7 +123,7 @@ class TypeConversion:
 
 
 def converted(f: Any, value: Column, given: DataType, wanted: DataType) -> Column:
-    """The value as the table's type, where every value of the one type fits the other."""
+    """The value as the table's type, where every value can be converted."""
     return TypeConversion(f).converted(value, given, wanted)
 
 

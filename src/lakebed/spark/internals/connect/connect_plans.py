@@ -54,7 +54,7 @@ class _SourceWithOptions(DataSource):
 
 
 def with_options(frame: DataFrame, options: Callable[[], Mapping[str, str]]) -> DataFrame:
-    """The rows of a data source, which each query reads with the options of that moment."""
+    """The rows of a data source, which each query reads with the options at that time."""
     return type(frame)(_SourceWithOptions(frame._plan, options), frame._session)
 
 

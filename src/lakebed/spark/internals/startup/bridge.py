@@ -1,4 +1,4 @@
-"""The way of Lakebed's Java classes to Python, and how a session gets their rules.
+"""How Lakebed's Java classes call Python, and how a session gets their rules.
 
 Tests are in `test_native_source`.
 """
@@ -20,7 +20,7 @@ _SIDE = "_lakebed_python_side"
 
 
 def connect(session: SparkSession, make: Callable[[], object]) -> None:
-    """Gives the JVM of a session the object that answers, which is made once."""
+    """Gives the JVM of a session the object that answers its requests, which is created once."""
     gateway = session.sparkContext._gateway
     load_classes(gateway, str(session.version))
     Jvm.of(session).start_callbacks()

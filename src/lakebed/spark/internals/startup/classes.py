@@ -94,19 +94,19 @@ def class_folder(gateway: Any, spark_version: str) -> Path:
         return folder
     sources = list(_sources(spark_version, with_connect))
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        _compile(gateway, sources, made, spark_version)
-        services = made / "META-INF" / "services"
+        _compile(gateway, sources, new, spark_version)
+        services = new / "META-INF" / "services"
         services.mkdir(parents=True)
         (services / SOURCE).write_text(f"{PACKAGE}.DeltaSource\n", encoding="utf-8")
-        made.rename(folder)
+        new.rename(folder)
     except OSError:
-        # Another process was faster, and has made the same.
+        # Another process was faster, and has compiled the same.
         if not (folder / "META-INF").is_dir():
             raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
     return folder
 
 

@@ -46,7 +46,7 @@ def session_named(name: str, known: SparkSession) -> SparkSession:
 class LentSession(SparkSession):
     """PySpark's object for a session that it does not keep alive.
 
-    What PySpark would keep of the JVM, which has the session in turn, is made for each use.
+    What PySpark would keep of the JVM, which has the session in turn, is created for each use.
     """
 
     def __init__(self, context: SparkContext, name: str) -> None:

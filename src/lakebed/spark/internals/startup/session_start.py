@@ -110,13 +110,13 @@ class _Hooked:
 
         return start
 
-    def making_connect(self, original: Any) -> Any:
-        def make(session: Any, *args: Any, **kwargs: Any) -> Any:
-            made = original(session, *args, **kwargs)
-            self._hooks.ready(made)
-            return made
+    def creating_connect(self, original: Any) -> Any:
+        def create(session: Any, *args: Any, **kwargs: Any) -> Any:
+            new = original(session, *args, **kwargs)
+            self._hooks.ready(new)
+            return new
 
-        return make
+        return create
 
     def _changed(self, conf: Any) -> Any:
         from pyspark import SparkConf
@@ -147,7 +147,7 @@ class _Hooked:
         kind = type(session)
         for name in ("newSession", "cloneSession"):  # not in all versions
             if name in kind.__dict__:
-                self.wrap(kind, name, self.making_connect)
+                self.wrap(kind, name, self.creating_connect)
 
 
 def _is_running() -> bool:
