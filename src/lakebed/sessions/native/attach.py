@@ -14,7 +14,7 @@ import pyspark
 
 from lakebed.errors import LakebedError, UnsupportedSparkError
 from lakebed.sessions.native.python_side import answer_for
-from lakebed.spark.internals.startup.jvm_sessions import attached_session
+from lakebed.spark.internals.startup.bridge import attached_session
 from lakebed.spark.internals.startup.versions import parsed
 
 _VERSION = "LAKEBED_SPARK_VERSION"

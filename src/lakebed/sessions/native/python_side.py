@@ -20,8 +20,7 @@ from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
 from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.startup.bridge import connect, handed_over, set_up
-from lakebed.spark.internals.startup.jvm_sessions import session_named
+from lakebed.spark.internals.startup.bridge import connect, handed_over, session_named, set_up
 from lakebed.spark.internals.startup.rules import METADATA_ONLY, install_rule
 from lakebed.sql.suggestions import suggest_names
 
