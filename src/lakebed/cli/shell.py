@@ -59,7 +59,7 @@ def run_shell(runner: Runner) -> int:
 
 
 def replace_timing(runner: Runner) -> Runner:
-    """Whoever types wants to know how long it took."""
+    """The same, with the time that each statement takes."""
     return replace(runner, options=replace(runner.options, timing=True))
 
 
@@ -119,7 +119,7 @@ class Columns:
 
 
 class SqlCompleter(Completer):
-    """`tables` and `columns` ask the session; what they cannot tell is nothing to complete.
+    """`tables` and `columns` ask the session; names that they do not know are not completed.
 
     `before` are the earlier lines of the statement.
     """

@@ -78,7 +78,7 @@ def _method(owner: Any, name: str) -> Callable[..., Any]:
 def _bound(
     column: Column, given: Mapping[str, Any], table: DeltaTable | None, source: DataFrame | None
 ) -> Column:
-    """With columns of this server's DataFrames in the place of those of the client's."""
+    """With columns of the client's DataFrames replaced by those of this server's."""
     if given["binds_source"] and source is not None:
         column = bound_column(column, SOURCE, source)
     if given["binds_target"] and table is not None:

@@ -279,7 +279,7 @@ def _schema(columns: Sequence[Mapping[str, Any]]) -> StructType:
 
 
 def type_of(given: Mapping[str, Any]) -> DataType:
-    """A type as Spark tells it; its limits of text are in the SQL alone."""
+    """A type as Spark describes it; lengths of strings are only in the SQL."""
     try:
         return parse_type(orjson.loads(given["type"]))
     except SchemaError:
@@ -287,7 +287,7 @@ def type_of(given: Mapping[str, Any]) -> DataType:
 
 
 def field_of(column: Mapping[str, Any]) -> StructField:
-    """A column as Spark tells it."""
+    """A column as Spark describes it."""
     field = typed_field(
         column["name"],
         type_of(column),

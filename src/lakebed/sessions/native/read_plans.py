@@ -1,4 +1,4 @@
-"""Reading: a table as a plan, and what Spark's catalog tells about it."""
+"""Reads: a table as a plan, and its description for Spark's catalog."""
 
 from __future__ import annotations
 

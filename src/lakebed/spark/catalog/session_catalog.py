@@ -44,7 +44,7 @@ def find(session: SparkSession, parts: Sequence[str]) -> TableEntry | None:
 
 
 def resolve(session: SparkSession, parts: Sequence[str]) -> TableEntry:
-    """The Delta table of a name or path; an error that tells what is there instead."""
+    """The Delta table of a name or path; an error that says what is there instead."""
     found = find(session, parts)
     if found is None:
         raise not_found(session, parts)

@@ -1,8 +1,7 @@
-"""SQL texts as Columns: those that users give to methods, and those in the metadata of tables.
+"""SQL strings as Columns: those that users give to methods, and those in the metadata of tables.
 
-Spark's `expr` puts values in the place of variables such as `${env:HOME}` before it parses a text.
-Here a text means what it says. What the metadata of a table has must be allowed, too
-(`expressions.allowed`).
+Spark's `expr` replaces variables such as `${env:HOME}` before it parses a string. Here they are not
+replaced. Expressions in the metadata of a table must also be allowed (`expressions.allowed`).
 """
 
 from __future__ import annotations

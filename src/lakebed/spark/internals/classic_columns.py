@@ -61,7 +61,7 @@ def is_always_true(session: SparkSession, column: Column) -> bool:
 
 
 def rewritten(session: SparkSession, column: Column, translate: Translate) -> Column:
-    """The column with others in the place of references to DataFrames."""
+    """The column with its references to DataFrames translated."""
     walk = _Walk(Jvm.of(session), translate)
     tree = session._jsparkSession.expression(column._jc)
     new = walk.rewritten(tree)

@@ -29,7 +29,7 @@ def following(frame: DataFrame) -> list[JavaObject]:
 def replaced(
     frame: DataFrame, indexes: Sequence[JavaObject], replacements: Sequence[JavaObject]
 ) -> DataFrame:
-    """The DataFrame with other indexes in the place of some."""
+    """The DataFrame with some of its indexes replaced."""
     session = frame.sparkSession
     plan = _scans(session).replaced(
         session._jsparkSession, frame._jdf, list(indexes), list(replacements)

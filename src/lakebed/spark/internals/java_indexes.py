@@ -91,7 +91,7 @@ def encode_groups(
 
 
 def _encode(path: str, size: int, time: int) -> bytes:
-    # Names on disk are bytes, of any encoding; Java reads what is no UTF-8 as U+FFFD.
+    # Names on disk are bytes, of any encoding; Java reads invalid UTF-8 as U+FFFD.
     name = path.encode("utf-8", "replace")
     message = b"".join(
         (_IS_FILE, _PATH, _varint(len(name)), name, _SIZE, _varint(size), _TIME, _varint(time))

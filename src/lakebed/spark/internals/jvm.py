@@ -245,7 +245,7 @@ class Jvm:
         return str(like.escapeChar())
 
     def set_values(self, in_set: JavaObject) -> list[str]:
-        """The values of an `InSet`, which its JSON lacks, as texts like those of literals."""
+        """The values of an `InSet`, which its JSON lacks, as strings like those of literals."""
         separator = uuid.uuid4().hex
         return str(in_set.hset().mkString(separator)).split(separator)
 
@@ -461,7 +461,7 @@ class ScanNode:
 
 
 def is_classic(session: object) -> bool:
-    """Whether the session runs on py4j; sessions of Spark Connect have no JVM at hand."""
+    """Whether the session runs on py4j; sessions of Spark Connect do not."""
     return isinstance(session, SparkSession) and hasattr(session, "_jsparkSession")
 
 

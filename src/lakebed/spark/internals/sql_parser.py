@@ -1,6 +1,6 @@
 """SQL that Spark's parser parses: expressions of tables, and statements with parameters.
 
-Nothing is put in the place of variables such as `${env:HOME}`. Tests are in
+Variables such as `${env:HOME}` are not replaced. Tests are in
 `test_table_expressions` and `test_sql_parameters`.
 """
 

@@ -114,11 +114,12 @@ class DeltaFileIndex:
             joined = "\0".join(map(encode_path, uris))
         return joined.encode("utf-8", "replace")
 
-    def _list(self, count: int, texts: Sequence[str], sources: JavaObject) -> object:
-        """The first so many filters are on partition columns. None if there is no file to read."""
+    def _list(self, count: int, filters_json: Sequence[str], sources: JavaObject) -> object:
+        """The first `count` filters are on partition columns. None if there is no file to read."""
         read = self._filter_reader.read_text
         filters = [
-            read(text, partial(sources.__getitem__, place)) for place, text in enumerate(texts)
+            read(text, partial(sources.__getitem__, place))
+            for place, text in enumerate(filters_json)
         ]
         of_partitions = filters[:count]
         visible = [each for each in of_partitions if not self._is_hidden(each)]
@@ -198,7 +199,7 @@ class DeltaFileIndex:
 
 
 def find_index(name: str) -> DeltaFileIndex | None:
-    """An index that goes by this name, if a plan still has one; several may, of one version."""
+    """An index with this name, if a plan still has one; those of one version share a name."""
     with _lock:
         return next((each for each in _indexes if each.name == name), None)
 

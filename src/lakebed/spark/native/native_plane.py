@@ -84,7 +84,7 @@ class NativePlane:
         self, frame: DataFrame, layout: FileLayout, settings: FileSettings
     ) -> list[Add]:
         if layout.has_nested_ids:
-            # Spark's writer has no way to give them.
+            # Spark's writer cannot set them.
             with jvm_errors.of_job("the job that writes the rows"):
                 return workers.write_files(frame, self.store, layout, settings)
         jvm = Jvm.of(self.session)

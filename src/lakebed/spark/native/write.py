@@ -136,7 +136,7 @@ def _leaf_paths(data_type: DataType, path: Path) -> Iterator[tuple[Path, DataTyp
 
 
 def _options(settings: FileSettings) -> dict[str, str]:
-    # Partition values are texts in directory names; UTC keeps zones out of those of timestamps.
+    # Partition values are strings in directory names; with UTC those of timestamps need no zone.
     options = {"timeZone": "UTC"}
     codec = settings.compression
     if codec is not None:
@@ -270,7 +270,7 @@ def _value(directory: str) -> str | None:
 
 
 def _serialized(texts: list[str | None], field: StructField) -> list[str | None]:
-    """Spark's texts as those of the log."""
+    """The log's strings for Spark's."""
     if field.data_type == BINARY:
         raw = [None if text is None else bytes.fromhex(text) for text in texts]
         values = pa.array(raw, pa.binary())

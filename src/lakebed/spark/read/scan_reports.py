@@ -202,7 +202,7 @@ class _Explainer:
 
 
 class _Names:
-    """Column names in Spark's texts: those of data files become those of the table."""
+    """Replaces the column names of data files in Spark's strings by those of the table."""
 
     def __init__(self, schema: StructType, mode: str) -> None:
         pairs = {stored_name(field, mode): field.name for _, field in walk_fields(schema)}

@@ -3,7 +3,7 @@
 Users give either kind of names, those of `storage_options` or Hadoop's. `store_options` translates
 them to the first kind for obstore, and this module to the second for Spark's reader and writer.
 
-Hadoop keeps one connection for each scheme and bucket, with the settings of whoever asked first: a
+Hadoop keeps one connection for each scheme and bucket, with the settings of the first use: a
 read with a wrong password would spoil all later ones. So settings that come with a single read or
 write get a scheme of their own, with a digest of them in its name and the same connector.
 """

@@ -45,7 +45,7 @@ class LakebedSource(DataSource):
     """Reads by path alone. Lakebed's reader uses it.
 
     It is not called `delta`: Spark does not tell a Python source where a table of its catalog is,
-    and `USING delta` would make names that lead to no table.
+    and `USING delta` would create names without a table.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The plane of Python workers: what it asks of Spark, from the client's side."""
+"""The data plane of Python workers, seen from the driver or the client."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class WorkersPlane:
         install_scan_rule(Jvm.of(self.session))
 
     def _is_understood(self, where: str, snapshot: Snapshot) -> bool:
-        """Whether workers, who know no Spark and no zone but UTC, find the same rows as Spark."""
+        """Whether workers, which have no Spark and only UTC, find the same rows as Spark."""
         try:
             predicate = parse_predicate(where, snapshot.schema)
         except PredicateError:

@@ -62,7 +62,7 @@ def message(session: Any, column: Any) -> Any:
 
 
 def rewritten(session: Any, column: Any, translate: Translate) -> Any:
-    """The column with others in the place of references to DataFrames."""
+    """The column with its references to DataFrames translated."""
     whole = message(session, column)
     found = [each for each in _messages(whole) if _is_bound(each)]
     for each in found:

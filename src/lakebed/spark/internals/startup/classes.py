@@ -51,7 +51,7 @@ def load_classes(gateway: Any, spark_version: str) -> None:
 
 
 def class_path(spark_home: str | None = None) -> list[Path]:
-    """The folders: the classes for a Spark, and one that tells the JVM which Python has Lakebed."""
+    """The folders with the classes for a Spark, and with the path of Lakebed's Python."""
     home = Path(spark_home or _find_spark_home())
     version = _version(home)
     with_connect = any((home / "jars").glob("spark-connect_*.jar"))
@@ -176,32 +176,32 @@ def _cache() -> Path:
 
 def _compile(gateway: Any, sources: list[tuple[str, str]], into: Path, version: str) -> None:
     jvm = gateway.jvm
-    texts = Path(tempfile.mkdtemp(prefix="lakebed-java-"))
+    folder = Path(tempfile.mkdtemp(prefix="lakebed-java-"))
     try:
         array = gateway.new_array(jvm.java.io.File, len(sources))
         for place, (name, text) in enumerate(sources):
-            (texts / name).parent.mkdir(parents=True, exist_ok=True)
-            (texts / name).write_text(text, encoding="utf-8")
-            array[place] = jvm.java.io.File(str(texts / name))
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+            array[place] = jvm.java.io.File(str(folder / name))
         compiler = jvm.org.codehaus.janino.Compiler()
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
         compiler.setDestinationDirectory(jvm.java.io.File(str(into)), False)
-        # With less there are no static methods of interfaces, which Scala's traits have.
+        # Older versions have no static methods in interfaces, which Scala's traits have.
         compiler.setTargetVersion(8)
         compiler.setSourceVersion(8)
         compiler.compile(array)
     except Exception as error:
-        raise does_not_fit(version, _missing(error, texts)) from error
+        raise does_not_fit(version, _missing(error, folder)) from error
     finally:
-        shutil.rmtree(texts, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _missing(error: Exception, texts: Path) -> str:
+def _missing(error: Exception, folder: Path) -> str:
     """What the compiler says, without Java's trace and without the folder of this compilation."""
     cause = getattr(error, "java_exception", None)
-    said = str(error if cause is None else cause.getMessage())
-    return f"{PACKAGE}: {said.splitlines()[0].replace(f'{texts}/', '')}".rstrip(".")
+    message = str(error if cause is None else cause.getMessage())
+    return f"{PACKAGE}: {message.splitlines()[0].replace(f'{folder}/', '')}".rstrip(".")
 
 
 def _version(home: Path) -> str:
