@@ -8,9 +8,9 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from lakebed.errors import LakebedError
-from lakebed.expressions.parser.split_names import split_name
 from lakebed.spark.catalog.session_catalog import catalog_of
 from lakebed.spark.internals import jvm
+from lakebed.spark.internals.column_reference import split_name
 
 
 def suggest_names(session: SparkSession, error: AnalysisException) -> None:

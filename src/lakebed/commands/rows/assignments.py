@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, SchemaError
-from lakebed.expressions.parser.split_names import split_name
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.columns.sql_expressions import sql_column
+from lakebed.spark.internals.column_reference import split_name
 from lakebed.spark.write.type_conversion import TypeConversion
 from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
 

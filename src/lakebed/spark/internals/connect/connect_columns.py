@@ -13,8 +13,7 @@ from pyspark.sql.connect.expressions import CastExpression, Expression
 from pyspark.sql.types import DataType
 
 from lakebed.expressions.equalities import Name, equal_names
-from lakebed.expressions.parser.split_names import split_name
-from lakebed.spark.internals.column_reference import Reference, Translate
+from lakebed.spark.internals.column_reference import Reference, Translate, split_name
 
 
 def frame_number(frame: Any) -> int:
