@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lakebed.errors import NoConnectorError
-from lakebed.spark import planes
+from lakebed.spark import plane_selection
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.planes import SETTING, plane_for
+from lakebed.spark.plane_selection import SETTING, plane_for
 from lakebed.spark.stores.hadoop_connector import HadoopAccess, NoHadoopAccess, hadoop_access
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.storage import open_store
@@ -163,7 +163,7 @@ def session(plane: str) -> Any:
 @pytest.fixture
 def without_connectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Jvm, "of", lambda _: NoConnectors())
-    monkeypatch.setattr(planes, "_explained", set())
+    monkeypatch.setattr(plane_selection, "_explained", set())
 
 
 @pytest.mark.usefixtures("without_connectors")

@@ -17,7 +17,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.planes import plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.stores.location import open_location
 
 _DELTA = "spark.databricks.delta."

@@ -20,7 +20,7 @@ from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
 from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.startup.bridge import connect, handed_over, session_named, set_up
+from lakebed.spark.internals.startup.bridge import connect, java_value, session_named, set_up
 from lakebed.spark.internals.startup.rules import METADATA_ONLY, install_rule
 from lakebed.sql.suggestions import suggest_names
 
@@ -100,7 +100,7 @@ class PythonSide:
         with jvm_errors.reported_to(Jvm.of(self._session)):
             CALLS.forget()
             asked = Question(self._known(name), orjson.loads(request), given)
-            return handed_over(answer_of(what)(asked))
+            return java_value(answer_of(what)(asked))
 
     def _known(self, name: str) -> SparkSession:
         """PySpark's object for a session; clients of Spark Connect come and go."""

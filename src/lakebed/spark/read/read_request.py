@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
-from lakebed.spark.planes import plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.read.change_feed import (
     OPTIONS,
     asked_range,

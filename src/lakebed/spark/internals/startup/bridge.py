@@ -42,7 +42,7 @@ def set_up(session: SparkSession) -> None:
     install_rule(session, METADATA_ONLY)
 
 
-def handed_over(answer: Any) -> Any:
+def java_value(answer: Any) -> Any:
     """An answer as a value that py4j can return."""
     return answer._jdf if isinstance(answer, DataFrame) else answer
 

@@ -1,4 +1,4 @@
-"""The two data planes on Spark, and which of them serves a table.
+"""Which of the two data planes on Spark serves a table.
 
 The native plane is Spark's own Parquet reader and writer, reached through py4j. Where there is no
 py4j (Spark Connect), or Hadoop has no connector for the store, Python workers read and write with
