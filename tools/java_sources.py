@@ -74,7 +74,7 @@ def faults_of(file: Path) -> Iterator[str]:
 def compile_with(javac: str, jars: Path) -> int:
     """The exit status of javac, for the sources that belong to the Spark of these jars."""
     # Late: without javac nothing has to be installed.
-    from lakebed.spark.internals.session.versions import source_folders
+    from lakebed.spark.internals.startup.versions import source_folders
 
     version = spark_version(jars)
     print(f"javac with Spark {version}", flush=True)

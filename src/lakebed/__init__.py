@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ImportError as error:
-        from lakebed.spark.internals.session.versions import refuse_import
+        from lakebed.spark.internals.startup.versions import refuse_import
 
         refuse_import(f"lakebed.{name}", error)
         raise

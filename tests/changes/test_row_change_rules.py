@@ -25,7 +25,7 @@ from lakebed.errors import (
     SchemaError,
     SchemaMismatchError,
 )
-from lakebed.spark.planes import SETTING
+from lakebed.spark.plane_selection import SETTING
 from lakebed.spec.schema import StructType, parse_schema
 
 VECTORS = {"delta.enableDeletionVectors": "true"}

@@ -71,7 +71,7 @@ import lakebed
 from lakebed.errors import MultipleMatchesError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.deleted_rows import deleted_rows
-from lakebed.spark.planes import SETTING
+from lakebed.spark.plane_selection import SETTING
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import StructType

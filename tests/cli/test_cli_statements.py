@@ -16,11 +16,9 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from pyspark.sql import Row
 
-from lakebed.cli.completion import SqlCompleter
 from lakebed.cli.main import main
-from lakebed.cli.results import Result, show
-from lakebed.cli.runner import message_of
-from lakebed.cli.shell import Shell
+from lakebed.cli.runner import Result, message_of, show
+from lakebed.cli.shell import Shell, SqlCompleter
 from lakebed.cli.statement_splitter import parts, split
 
 

@@ -25,7 +25,7 @@ from lakebed.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from lakebed.spark.internals.connect.connect_calls import send
+from lakebed.spark.internals.connect.connect_plans import send
 from lakebed.tables.served_table import ServedTable
 from lakebed.tables.table_builder import IdentityGenerator
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from lakebed.sessions.settings import HONOURED
-from lakebed.spark.session.enabled import ENABLED
+from lakebed.spark.session.session_kind import ENABLED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "spark.md"

@@ -46,7 +46,7 @@ def test_importing_lakebed_alone_imports_nothing_heavy(heavy: str) -> None:
 @pytest.mark.parametrize("heavy", ["pyarrow", "obstore", "pandas"])
 def test_enabling_a_session_imports_only_what_it_needs(heavy: str) -> None:
     code = f"""
-import sys, lakebed, lakebed.sessions.native.enable_native
+import sys, lakebed, lakebed.sessions.native.python_side
 assert callable(lakebed.enable)
 sys.exit({heavy!r} in sys.modules)
 """

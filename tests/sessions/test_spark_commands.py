@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.find_spark_home import _find_spark_home
 
-from lakebed.spark.internals.session.installed_classes import class_path
+from lakebed.spark.internals.startup.classes import class_path
 
 HOME = Path(_find_spark_home())
 OURS = {"spark.sql.extensions": "lakebed.DeltaExtensions"}

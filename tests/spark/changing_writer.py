@@ -151,7 +151,7 @@ def _target(session: Any, plan: Plan, tries: list[int]) -> Any:
     from lakebed.commands.target.row_target import RowTarget
     from lakebed.log.snapshot import Snapshot
     from lakebed.log.table_log import TableLog
-    from lakebed.spark.planes import plane_for
+    from lakebed.spark.plane_selection import plane_for
     from lakebed.spark.stores.location import open_location
 
     class Counted(RowTarget):

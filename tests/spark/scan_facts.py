@@ -10,21 +10,21 @@ from pyspark.sql import DataFrame, SparkSession
 import lakebed
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.file_index import find_index
-from lakebed.spark.native.file_listing import Chosen
+from lakebed.spark.native.file_listing import SelectedFiles
 
 
 def load(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
     return spark.read.format("delta").options(**options).load(str(path))
 
 
-def chosen(frame: DataFrame) -> list[Chosen]:
+def chosen(frame: DataFrame) -> list[SelectedFiles]:
     """The files that each scan of the plan chooses, by the filters that Spark hands to it."""
     found = []
     for scan in Jvm.of(frame.sparkSession).scans(frame):
         index = find_index(scan.index_name)
         assert index is not None
         filters = (index.read_filters(each) for each in (scan.partition_filters, scan.data_filters))
-        found.append(index.listing.choose(*filters))
+        found.append(index.listing.select(*filters))
     return found
 
 

@@ -34,7 +34,7 @@ from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.settings import OUT_OF_RANGE
-from lakebed.spark.planes import SETTING
+from lakebed.spark.plane_selection import SETTING
 from lakebed.spec.actions import Add, AddCdc, DeletionVector, Remove
 from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.schema import LONG, STRING, StructField, StructType, schema_to_json

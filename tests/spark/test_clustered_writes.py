@@ -18,7 +18,7 @@ from written_tables import settings
 import lakebed
 from lakebed.commands.optimize.clustered_writes import MIN_SIZE, MODE
 from lakebed.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
-from lakebed.spark.internals.plan_costs import estimated_bytes, is_cheap
+from lakebed.spark.internals.plans import estimated_bytes, is_cheap
 
 ROWS = 4000
 SMALL_FILES = {"delta.targetFileSize": "20kb"}

@@ -24,7 +24,7 @@ from lakebed.errors import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from lakebed.spark.planes import SETTING
+from lakebed.spark.plane_selection import SETTING
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.schema import LONG, StructField, StructType
 from s3_server import S3Server, s3_server

@@ -12,7 +12,7 @@ from test_write_reads import before_commit, is_blind
 
 import lakebed
 from lakebed.errors import ConflictError, SchemaChangedError
-from lakebed.spark.internals.connect.connect_reads import sources_of
+from lakebed.spark.internals.connect.connect_plans import sources_of
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from written_tables import load, save, settings
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.spark.planes import SETTING
+from lakebed.spark.plane_selection import SETTING
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.vector_descriptors import relative_path
 

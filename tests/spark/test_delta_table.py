@@ -22,7 +22,7 @@ import lakebed
 from lakebed import DeltaTable
 from lakebed.commands.merge.merge_request import Clause, MergeRequest
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
-from lakebed.spark.session.enabled import is_enabled
+from lakebed.spark.session.session_kind import is_enabled
 from lakebed.tables import delta_table, merge_builder
 from lakebed.tables.merge_builder import DeltaMergeBuilder
 

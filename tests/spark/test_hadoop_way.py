@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from lakebed.errors import NoConnectorError
-from lakebed.spark import planes
+from lakebed.spark import plane_selection
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.planes import SETTING, plane_for
-from lakebed.spark.stores.hadoop_connector import HadoopWay, NoWay, hadoop_way
+from lakebed.spark.plane_selection import SETTING, plane_for
+from lakebed.spark.stores.hadoop_connector import HadoopAccess, NoHadoopAccess, hadoop_access
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.storage import open_store
 
@@ -27,18 +27,18 @@ def knows(*schemes: str) -> Callable[[str], bool]:
     return lambda scheme: scheme in schemes
 
 
-def way(root: str, options: Mapping[str, str], *schemes: str) -> HadoopWay:
-    found = hadoop_way(root, options, knows(*schemes))
-    assert isinstance(found, HadoopWay), found
+def way(root: str, options: Mapping[str, str], *schemes: str) -> HadoopAccess:
+    found = hadoop_access(root, options, knows(*schemes))
+    assert isinstance(found, HadoopAccess), found
     return found
 
 
 def test_without_options_the_table_keeps_its_name() -> None:
-    assert way("s3a://shop/a b", {}, "s3a") == HadoopWay("s3a://shop/a b")
-    assert way("file:///tmp/x", {}) == HadoopWay("file:///tmp/x")
-    assert way("hdfs://host:1/x", {}, "hdfs") == HadoopWay("hdfs://host:1/x")
-    assert way("abfss://box@acme/x", {}, "abfss") == HadoopWay("abfss://box@acme/x")
-    assert way("gs://box/x", {}, "gs") == HadoopWay("gs://box/x")
+    assert way("s3a://shop/a b", {}, "s3a") == HadoopAccess("s3a://shop/a b")
+    assert way("file:///tmp/x", {}) == HadoopAccess("file:///tmp/x")
+    assert way("hdfs://host:1/x", {}, "hdfs") == HadoopAccess("hdfs://host:1/x")
+    assert way("abfss://box@acme/x", {}, "abfss") == HadoopAccess("abfss://box@acme/x")
+    assert way("gs://box/x", {}, "gs") == HadoopAccess("gs://box/x")
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3n"])
@@ -49,7 +49,7 @@ def test_any_scheme_of_s3_takes_the_connector_for_s3a(scheme: str) -> None:
 
 
 def test_another_connector_for_s3_is_used_as_it_is() -> None:
-    assert way("s3://shop/x", {}, "s3") == HadoopWay("s3://shop/x")
+    assert way("s3://shop/x", {}, "s3") == HadoopAccess("s3://shop/x")
 
 
 def test_names_of_storage_options_become_settings_of_the_bucket() -> None:
@@ -140,8 +140,8 @@ def test_options_of_google_name_the_key_file() -> None:
 def test_where_workers_read_and_write_the_reason_is_known(
     root: str, options: dict[str, str], schemes: tuple[str, ...], reason: str, advice: str
 ) -> None:
-    found = hadoop_way(root, options, knows(*schemes))
-    assert isinstance(found, NoWay)
+    found = hadoop_access(root, options, knows(*schemes))
+    assert isinstance(found, NoHadoopAccess)
     assert reason in found.reason
     assert advice in found.advice
     assert "hush" not in found.reason + found.advice
@@ -163,7 +163,7 @@ def session(plane: str) -> Any:
 @pytest.fixture
 def without_connectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Jvm, "of", lambda _: NoConnectors())
-    monkeypatch.setattr(planes, "_explained", set())
+    monkeypatch.setattr(plane_selection, "_explained", set())
 
 
 @pytest.mark.usefixtures("without_connectors")

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.spark.internals.jvm import ROW_INDEX
-from lakebed.spark.internals.session.rules import METADATA_ONLY, install_rule
+from lakebed.spark.internals.startup.rules import METADATA_ONLY, install_rule
 from lakebed.spark.native.vector_columns import HIDDEN
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 import lakebed
 from lakebed.errors import InvalidArgumentError, UnsupportedSparkError
 from lakebed.sessions.native.python_side import ANSWERS, answer_of
-from lakebed.spark.internals.session.versions import source_folders
+from lakebed.spark.internals.startup.versions import source_folders
 
 
 @pytest.fixture

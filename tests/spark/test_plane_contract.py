@@ -29,7 +29,7 @@ from lakebed.errors import (
     VersionNotFoundError,
 )
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.planes import SETTING, plane_for
+from lakebed.spark.plane_selection import SETTING, plane_for
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.spec.schema import DATE, LONG, STRING, TIMESTAMP, StructField, StructType
 from lakebed.storage import open_store

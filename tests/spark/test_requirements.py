@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakebed.errors import UnsupportedSparkError
-from lakebed.spark.internals.session import classes
-from lakebed.spark.internals.session.versions import KNOWN, does_not_fit, source_folders
+from lakebed.spark.internals.startup import classes
+from lakebed.spark.internals.startup.versions import KNOWN, does_not_fit, source_folders
 
 _SCRIPT = """
 import lakebed

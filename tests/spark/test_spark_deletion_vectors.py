@@ -16,7 +16,7 @@ from scan_facts import assert_native, load, num_files, pushed
 import lakebed
 from lakebed.errors import DataFileError
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
-from lakebed.spark.internals.static_calls import BYTE_ARRAY_OFFSET
+from lakebed.spark.internals.classic_columns import BYTE_ARRAY_OFFSET
 from lakebed.spark.native import table_files as table_files_module
 from lakebed.spark.native.vector_columns import Bitmaps, BlockBitmaps, FlatBitmaps
 from lakebed.spec.actions import DeletionVector

@@ -158,7 +158,7 @@ def test_an_error_while_files_are_listed_reaches_the_user_as_it_was(
         raise raised
 
     frame = load(spark, path)
-    monkeypatch.setattr(Listing, "choose", fail)
+    monkeypatch.setattr(Listing, "select", fail)
     with pytest.raises(LakebedError, match=expected) as caught:
         action(frame)
     assert caught.value is raised or "test_spark_errors.py, line" in caught.value.message

@@ -21,9 +21,8 @@ from lakebed.errors import LakebedError, SchemaMismatchError
 from lakebed.spark.columns.spark_types import type_json
 from lakebed.spark.internals.classic_columns import cast_in_mode
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.planes import SETTING
-from lakebed.spark.write.store_casts import FOLLOWS_ANSI, POLICY
-from lakebed.spark.write.upcasts import can_up_cast
+from lakebed.spark.plane_selection import SETTING
+from lakebed.spark.write.store_casts import FOLLOWS_ANSI, POLICY, can_up_cast
 from lakebed.spec import schema as s
 
 pytestmark = pytest.mark.usefixtures("interpreted")

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed.errors import ExpressionNotAllowedError, ExternalPathError, LakebedError
 from lakebed.expressions.allowed import SETTING as ALLOW
-from lakebed.spark.planes import SETTING as PLANE
+from lakebed.spark.plane_selection import SETTING as PLANE
 from lakebed.spark.stores.store_options import EXTERNAL_SETTING, UNTRUSTED_SETTING
 
 pytestmark = pytest.mark.usefixtures("interpreted")

@@ -15,7 +15,7 @@ import pytest
 from golden_tables import golden_entries, judge, name_of
 
 from lakebed.formats.arrow_cast import cast_table
-from lakebed.spark.session.carried_errors import CarriedError, find_carried
+from lakebed.spark.errors.encoded_errors import EncodedError, find_encoded
 from lakebed.spark.workers.batches import spark_schema
 from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spec.schema import parse_schema
@@ -58,7 +58,7 @@ def uncarried(call: Callable[[], Any]) -> Any:
     """What the client makes of an error."""
     try:
         return call()
-    except CarriedError as error:
-        found = find_carried(str(error))
+    except EncodedError as error:
+        found = find_encoded(str(error))
         assert found is not None
         raise found from error

@@ -191,12 +191,12 @@ def test_files_are_written_below_the_folder_that_was_asked_for(
 # --- on Spark ------------------------------------------------------------------------------------
 
 
-def test_a_made_snapshot_has_all_columns_and_positions_behind_them(
+def test_a_synthetic_snapshot_has_all_columns_and_positions_behind_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     snapshot = made(tmp_path, make_files(tmp_path, "name"))
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
-    frame = plane.scan_made(snapshot, positions=True)
+    frame = plane.scan_synthetic(snapshot, positions=True)
     assert frame.columns == [*COLUMNS, POSITION]
     assert dict(frame.dtypes) == {
         "id": "bigint",
@@ -209,7 +209,7 @@ def test_a_made_snapshot_has_all_columns_and_positions_behind_them(
     assert collected(frame) == expected(tmp_path)
     some = frame.where(f"{FILE} = 1 AND {POSITION} >= 20").select("id", POSITION)
     assert collected(some) == [(100 + index, index) for index in range(20, COUNT)]
-    plain = plane.scan_made(snapshot)
+    plain = plane.scan_synthetic(snapshot)
     assert plain.columns == COLUMNS
     assert collected(plain) == [row[:-1] for row in expected(tmp_path)]
 
@@ -217,7 +217,7 @@ def test_a_made_snapshot_has_all_columns_and_positions_behind_them(
 def test_every_task_is_one_of_sparks_also_where_there_are_more_than_cores(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebed.spark.workers.tasks.TASK_BYTES", 4 * 1024 * 1024)
+    monkeypatch.setattr("lakebed.spark.workers.read_tasks.TASK_BYTES", 4 * 1024 * 1024)
     adds = make_files(tmp_path, "none")
     many = [
         replace(
@@ -228,7 +228,7 @@ def test_every_task_is_one_of_sparks_also_where_there_are_more_than_cores(
     for add in many:
         (tmp_path / add.path).write_bytes((tmp_path / "file 2.parquet").read_bytes())
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
-    frame = plane.scan_made(made(tmp_path, many), positions=True)
+    frame = plane.scan_synthetic(made(tmp_path, many), positions=True)
     found = frame.selectExpr("spark_partition_id() part", FILE).distinct().collect()
     assert sorted(row[FILE] for row in found) == list(range(7))
     assert len({row["part"] for row in found}) == 7
@@ -251,7 +251,7 @@ def test_every_type_arrives_as_others_read_it(spark: SparkSession, tmp_path: Pat
     adds = adds_from_table(table.files())
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
     with settings(spark, {"spark.sql.session.timeZone": "America/New_York"}):
-        frame = plane.scan_made(
+        frame = plane.scan_synthetic(
             synthetic_snapshot(table.store, table.protocol, table.metadata, adds)
         )
         assert rows(frame.toArrow()) == rows(read_elsewhere(tmp_path))
@@ -263,7 +263,9 @@ def test_variants_arrive(spark: SparkSession, tmp_path: Path) -> None:
     table = lakebed.open(tmp_path).snapshot
     adds = adds_from_table(table.files())
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
-    found = plane.scan_made(synthetic_snapshot(table.store, table.protocol, table.metadata, adds))
+    found = plane.scan_synthetic(
+        synthetic_snapshot(table.store, table.protocol, table.metadata, adds)
+    )
     values = found.selectExpr("id", "variant_get(v, '$.a', 'long') a")
     assert collected(values) == [(0, 0), (1, 1), (2, 2)]
 
@@ -271,7 +273,7 @@ def test_variants_arrive(spark: SparkSession, tmp_path: Path) -> None:
 def test_no_files_give_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     make_files(tmp_path, "none")
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
-    frame = plane.scan_made(made(tmp_path, []), positions=True)
+    frame = plane.scan_synthetic(made(tmp_path, []), positions=True)
     assert frame.columns == [*COLUMNS, POSITION]
     assert frame.collect() == []
 
@@ -279,7 +281,7 @@ def test_no_files_give_no_rows(spark: SparkSession, tmp_path: Path) -> None:
 def test_errors_of_workers_are_those_of_lakebed(spark: SparkSession, tmp_path: Path) -> None:
     adds = make_files(tmp_path, "none")
     plane = WorkersPlane(spark, open_store(str(tmp_path)))
-    frame = plane.scan_made(made(tmp_path, adds))
+    frame = plane.scan_synthetic(made(tmp_path, adds))
     (tmp_path / "file 1.parquet").unlink()
     with pytest.raises(DataFileError, match=r"file 1\.parquet") as caught:
         frame.collect()
@@ -287,7 +289,7 @@ def test_errors_of_workers_are_those_of_lakebed(spark: SparkSession, tmp_path: P
     taken = tmp_path / "taken"
     make_table(taken, column(POSITION.upper()))
     with pytest.raises(SchemaError, match="rename"):
-        plane.scan_made(lakebed.open(taken).snapshot, positions=True)
+        plane.scan_synthetic(lakebed.open(taken).snapshot, positions=True)
 
 
 def test_workers_reach_a_store_with_the_credentials_of_the_client(
@@ -298,7 +300,7 @@ def test_workers_reach_a_store_with_the_credentials_of_the_client(
     for file in tmp_path.glob("*.parquet"):
         store.put(file.name, file.read_bytes())
     plane = WorkersPlane(spark, store)
-    frame = plane.scan_made(made(tmp_path, adds, store), positions=True)
+    frame = plane.scan_synthetic(made(tmp_path, adds, store), positions=True)
     assert collected(frame) == expected(tmp_path)
 
 
@@ -331,16 +333,16 @@ def remote(connect_server: str) -> Iterator[Any]:
     session.stop()
 
 
-def test_a_made_snapshot_is_read_on_spark_connect(
+def test_a_synthetic_snapshot_is_read_on_spark_connect(
     remote: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adds = make_files(tmp_path, "name")
     plane = WorkersPlane(remote, open_store(str(tmp_path)))
-    frame = plane.scan_made(made(tmp_path, adds), positions=True)
+    frame = plane.scan_synthetic(made(tmp_path, adds), positions=True)
     assert collected(frame) == expected(tmp_path)
     monkeypatch.setattr("lakebed.spark.workers.workers_plane.DEFAULT_PARALLELISM", 1)
-    monkeypatch.setattr("lakebed.spark.workers.tasks.TASK_BYTES", 4 * 1024 * 1024)
-    apart = plane.scan_made(made(tmp_path, adds), positions=True)
+    monkeypatch.setattr("lakebed.spark.workers.read_tasks.TASK_BYTES", 4 * 1024 * 1024)
+    apart = plane.scan_synthetic(made(tmp_path, adds), positions=True)
     assert apart.selectExpr("spark_partition_id() part").distinct().count() == 3
     assert collected(apart) == expected(tmp_path)
     (tmp_path / "file 1.parquet").unlink()

@@ -25,12 +25,12 @@ from lakebed.errors import (
 )
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
+from lakebed.spark.errors.encoded_errors import EncodedError, encoding_errors, find_encoded
 from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.plane.plane_options import ScanOptions
-from lakebed.spark.session.carried_errors import CarriedError, carried, find_carried
 from lakebed.spark.workers.batches import spark_batches, spark_schema
 from lakebed.spark.workers.data_source import LakebedSource
-from lakebed.spark.workers.tasks import TASK_BYTES, balanced
+from lakebed.spark.workers.read_tasks import TASK_BYTES, balanced
 from lakebed.spark.workers.write_tasks import WriteTask, added
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.spec.vector_descriptors import inline_vector
@@ -127,26 +127,26 @@ def test_variants_come_in_the_order_of_spark_at_every_depth() -> None:
     ],
 )
 def test_an_error_arrives_as_it_was_raised(error: LakebedError) -> None:
-    with pytest.raises(CarriedError) as caught, carried():
+    with pytest.raises(EncodedError) as caught, encoding_errors():
         raise error
     message = f"An exception was thrown from the Python worker: '{caught.value}' SQLSTATE: 38000"
-    found = find_carried(message)
+    found = find_encoded(message)
     assert type(found) is type(error)
     assert vars(found) == vars(error)
     assert str(found) == str(error)
 
 
 def test_other_errors_and_messages_are_left_alone() -> None:
-    with pytest.raises(ZeroDivisionError), carried():
+    with pytest.raises(ZeroDivisionError), encoding_errors():
         _ = 1 / 0
-    assert find_carried("something else") is None
+    assert find_encoded("something else") is None
 
 
 def test_workers_without_lakebed_are_told_from_other_trouble() -> None:
-    found = find_carried("ModuleNotFoundError: No module named 'lakebed'")
+    found = find_encoded("ModuleNotFoundError: No module named 'lakebed'")
     assert found is not None
     assert "install lakebed" in str(found.hint)
-    assert find_carried("ModuleNotFoundError: No module named 'lakebedrock'") is None
+    assert find_encoded("ModuleNotFoundError: No module named 'lakebedrock'") is None
 
 
 # --- options -------------------------------------------------------------------------------------

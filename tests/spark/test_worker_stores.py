@@ -18,7 +18,7 @@ import lakebed
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.planes import SETTING, plane_for
+from lakebed.spark.plane_selection import SETTING, plane_for
 from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spark.workers.workers_plane import register, register_if_free
 from lakebed.storage import open_store

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.parquet_sink import ParquetSink, local_rows
-from lakebed.spark.internals.session.rules import TABLE_WRITES, compiled
+from lakebed.spark.internals.startup.rules import TABLE_WRITES, compiled
 
 
 def test_a_write_names_its_files_and_leaves_nothing_else(

@@ -18,7 +18,7 @@ import lakebed
 from lakebed.catalog.entry import NewEntry
 from lakebed.errors import LakebedError
 from lakebed.spark.catalog.session_catalog import create_entry
-from lakebed.spark.columns.sql_text import quoted
+from lakebed.spark.columns.projection import quote
 
 SLOW = {
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -162,9 +162,9 @@ def test_a_path_of_any_letters_is_a_path_and_never_sql(
         lakebed.write(path, pa.table({"id": [7]}))
     except (LakebedError, OSError):
         return
-    found = spark.sql(f"SELECT id FROM delta.{quoted(str(path))}")
+    found = spark.sql(f"SELECT id FROM delta.{quote(str(path))}")
     assert found.collect() == [(7,)]
-    given = {"p": f"delta.{quoted(str(path))}"}
+    given = {"p": f"delta.{quote(str(path))}"}
     assert spark.sql("SELECT id FROM IDENTIFIER(:p)", given).collect() == [(7,)]
     assert spark.sql("SELECT :p AS p", {"p": name}).first() == (name,)
 

@@ -19,7 +19,7 @@ import lakebed
 from lakebed.errors import StoreCredentialsError
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.planes import SETTING, plane_for
+from lakebed.spark.plane_selection import SETTING, plane_for
 from lakebed.storage import open_store
 from lakebed.tables import DeltaTable
 

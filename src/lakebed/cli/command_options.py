@@ -39,10 +39,3 @@ class ServerOptions:
     port: int = 15002
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ClasspathOptions:
-    """`spark_home` is the folder of a Spark; None for PySpark's."""
-
-    spark_home: str | None = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lakebed.cli.command_options import ClasspathOptions, RunOptions, ServerOptions, SqlOptions
+from lakebed.cli.command_options import RunOptions, ServerOptions, SqlOptions
 from lakebed.errors import LakebedError
 
 USAGE_ERROR = 2
@@ -52,14 +53,20 @@ def _server(options: ServerOptions) -> Callable[[], int]:
     return lambda: run(options)
 
 
-def _classpath(options: ClasspathOptions) -> Callable[[], int]:
-    from lakebed.cli.classpath import run
+def _classpath(spark_home: str | None) -> Callable[[], int]:
+    from lakebed.spark.internals.startup.classes import class_path
 
-    return lambda: run(options)
+    def run() -> int:
+        """Prints the entries. They are compiled first if no cache has them."""
+        entries = class_path(spark_home)
+        sys.stdout.write(os.pathsep.join(str(each) for each in entries) + "\n")
+        return 0
+
+    return run
 
 
 _START: dict[str, Callable[[argparse.Namespace], Callable[[], int]]] = {
-    "classpath": lambda given: _classpath(ClasspathOptions(given.spark_home)),
+    "classpath": lambda given: _classpath(given.spark_home),
     "run": lambda given: _run(_run_options(given)),
     "server": lambda given: _server(
         ServerOptions(given.host, given.port, given.master, _settings(given.conf))

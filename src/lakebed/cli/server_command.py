@@ -12,12 +12,12 @@ import threading
 from lakebed.cli.command_options import ServerOptions
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.sessions.enable import session
-from lakebed.spark.internals.connect.connect_service import RELATIONS, TABLE_CALLS, start_service
-from lakebed.spark.session.served import SERVER
+from lakebed.spark.internals.connect.connect_server import RELATIONS, TABLE_CALLS, start_service
+from lakebed.spark.session.session_kind import SERVER
 
 
 def run(options: ServerOptions) -> int:
-    """Serves until it is interrupted or told to end."""
+    """Serves until it is interrupted or terminated."""
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

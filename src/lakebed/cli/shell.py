@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +18,11 @@ from lakebed.errors import InvalidArgumentError, LakebedError
 
 try:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.lexers import PygmentsLexer
     from pygments.lexers.sql import SqlLexer
-
-    from lakebed.cli.completion import SqlCompleter
 except ImportError as _missing:
     raise InvalidArgumentError(
         f"the shell needs a library that is not installed: {_missing.name}",
@@ -58,7 +59,7 @@ def run_shell(runner: Runner) -> int:
 
 
 def replace_timing(runner: Runner) -> Runner:
-    """Whoever types wants to know how long it took."""
+    """The same, with the time that each statement takes."""
     return replace(runner, options=replace(runner.options, timing=True))
 
 
@@ -117,8 +118,62 @@ class Columns:
             return []
 
 
+class SqlCompleter(Completer):
+    """`tables` and `columns` ask the session; names that they do not know are not completed.
+
+    `before` are the earlier lines of the statement.
+    """
+
+    def __init__(
+        self,
+        tables: Callable[[], Sequence[str]],
+        columns: Callable[[str], Sequence[str]],
+        before: Callable[[], str] = str,
+    ) -> None:
+        self._tables = tables
+        self._columns = columns
+        self._before = before
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
+        found = _WORD.search(document.text_before_cursor)
+        word = "" if found is None else found[0]
+        if not word:
+            return
+        for text, kind in self._known(f"{self._before()}\n{document.text}", word):
+            if text.lower().startswith(word.lower()) and text.lower() != word.lower():
+                yield Completion(text, start_position=-len(word), display_meta=kind)
+
+    def _known(self, text: str, word: str) -> Iterable[tuple[str, str]]:
+        seen = list(dict.fromkeys(_NAME.findall(text)))
+        if "." in word:
+            table = word.rpartition(".")[0]
+            yield from ((f"{table}.{name}", "column") for name in self._columns(table))
+        for table in seen:
+            yield from ((name, f"column of {table}") for name in self._columns(table))
+        yield from ((name, "table") for name in self._tables())
+        lower = word.islower()
+        yield from ((each.lower() if lower else each, "") for each in KEYWORDS)
+
+
 def history_file() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     folder = Path(state) / "lakebed"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / "sql_history"
+
+
+_WORD = re.compile(r"[\w.`]*$")
+_NAME = re.compile(
+    r"\b(?:FROM|JOIN|INTO|UPDATE|TABLE|USING|DESCRIBE|OPTIMIZE|VACUUM)\s+([\w.]+)", re.IGNORECASE
+)
+KEYWORDS = (  # noqa: SIM905 - it is easier to read
+    "ADD ALL ALTER AND AS ASC BETWEEN BY CASE CAST CHECK CLONE CLUSTER COLUMN COLUMNS COMMENT "
+    "CONSTRAINT CONVERT COPY CREATE CROSS DATABASE DATABASES DEEP DEFAULT DELETE DELTA DESC "
+    "DESCRIBE DETAIL DISTINCT DROP DRY ELSE END EXCEPT EXISTS EXPLAIN EXTENDED FALSE "
+    "FILEFORMAT FROM FSCK FULL GENERATE GROUP HAVING HISTORY HOURS IF IN INNER INSERT "
+    "INTERSECT INTO IS JOIN LEFT LIKE LIMIT MATCHED MERGE NOT NULL OF ON OPTIMIZE OR ORDER "
+    "OUTER OVERWRITE PARTITION PARTITIONED PARTITIONS PURGE RENAME REORG REPAIR REPLACE "
+    "RESTORE RETAIN RIGHT RUN SELECT SET SHALLOW SHOW TABLE TABLES TBLPROPERTIES THEN "
+    "TIMESTAMP TO TRUE TRUNCATE UNDROP UNION UNSET UPDATE USE USING VACUUM VALUES VERSION "
+    "VIEW WHEN WHERE WITH ZORDER"
+).split()

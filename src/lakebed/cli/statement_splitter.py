@@ -54,7 +54,7 @@ def _is_begun_script(text: str) -> bool:
     try:
         words = tokenize(text)
     except PredicateError:
-        # Spark is to tell what is wrong with it.
+        # Spark reports what is wrong with it.
         return False
     start = 2 if len(words) > 2 and words[1].is_symbol(":") else 0
     return words[start].is_word("BEGIN") and _depth(words[start:]) > 0

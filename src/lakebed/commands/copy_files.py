@@ -23,8 +23,8 @@ from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import ConcurrentTransactionError, DataFileError, InvalidArgumentError
 from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
-from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spark.write.frame_rows import FrameRows
 from lakebed.storage.store import ObjectMeta, Store
 

@@ -16,10 +16,8 @@ from pyspark.util import is_remote_only
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.connectors import PACKAGES, require_connectors, with_connectors
-from lakebed.spark.internals.session.versions import explained_start
-from lakebed.spark.session.enabled import ENABLED
-from lakebed.spark.session.served import is_served
-from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.internals.startup.versions import explained_start
+from lakebed.spark.session.session_kind import ENABLED, is_connect, is_served
 
 
 def session(
@@ -69,13 +67,13 @@ def enable(spark: SparkSession) -> SparkSession:
         return spark
     # Late, because neither kind of session can count on what the other needs to be installed.
     if is_connect(spark):
-        from lakebed.sessions import remote
+        from lakebed.sessions import connect_session
         from lakebed.spark.workers.workers_plane import register
 
-        remote.install(spark)
+        connect_session.install(spark)
         register(spark)
     elif isinstance(spark, SparkSession):
-        from lakebed.sessions.native.enable_native import enable_native
+        from lakebed.sessions.native.python_side import enable_native
 
         enable_native(spark)
     else:

@@ -18,7 +18,7 @@ from lakebed.commands.vacuum import vacuum_options
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark.read import read_request
 from lakebed.spark.session.flags import parse_flag
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.write import store_casts as casting
 from lakebed.tables.delta_service_methods import ALLOW_DOWNGRADE, IGNORE_MISSING_FILES
 

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.expressions.parser.tokens import Kind, Token, tokenize
-from lakebed.spark.internals.parameters import (
+from lakebed.spark.internals.sql_parser import (
     JavaExpression,
     bound_column,
     bound_query,

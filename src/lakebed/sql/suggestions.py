@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from lakebed.errors import LakebedError
 from lakebed.spark.catalog.session_catalog import catalog_of
 from lakebed.spark.internals import jvm
-from lakebed.spark.session.split_names import split_name
+from lakebed.spark.internals.column_reference import split_name
 
 
 def suggest_names(session: SparkSession, error: AnalysisException) -> None:

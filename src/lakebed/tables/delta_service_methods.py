@@ -26,10 +26,10 @@ from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog.session_catalog import replace_entry
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name
 from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
-from lakebed.spark.stores.session_settings import all_settings
-from lakebed.spark.write.assigning import copied_by_name
+from lakebed.spark.write.insert_columns import copied_by_name
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.tables.merge_builder import counts_frame
 from lakebed.tables.server_sessions import served_class

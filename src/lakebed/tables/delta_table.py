@@ -21,7 +21,7 @@ from lakebed.log.versions.readable import with_readable
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name, path_in
 from lakebed.spark.columns.bound_columns import TableFrames
 from lakebed.spark.plane.plane import Plane
-from lakebed.spark.planes import plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.read.read_request import follows_tables
 from lakebed.spark.session.arrow_frames import arrow_frame
 from lakebed.spark.session.session_kind import is_connect

@@ -20,10 +20,10 @@ from lakebed.commands.merge.merge_request import Clause
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame, TableFrames
 from lakebed.spark.columns.spark_types import incoming_schema
-from lakebed.spark.internals.connect import connect_calls
+from lakebed.spark.errors.encoded_errors import find_encoded
+from lakebed.spark.internals.column_reference import Reference
+from lakebed.spark.internals.connect import connect_plans
 from lakebed.spark.internals.connect.connect_columns import rewritten
-from lakebed.spark.session.carried_errors import find_carried
-from lakebed.spark.session.column_reference import Reference
 from lakebed.tables.call_values import ANSWER, SOURCE, TARGET, Packing, unpacked_answer
 from lakebed.tables.delta_table import DeltaTable, checked_alias
 from lakebed.tables.merge_builder import Condition, DeltaMergeBuilder
@@ -206,12 +206,12 @@ class _Call:
             "binds_source": SOURCE in self._used,
         }
         text = orjson.dumps(call).decode()
-        rows, schema = connect_calls.send(self._session, text, packing.columns, packing.source)
+        rows, schema = connect_plans.send(self._session, text, packing.columns, packing.source)
         if schema.names != [ANSWER]:
             return self._session.createDataFrame(rows, schema)
         answer = orjson.loads(rows.column(0)[0].as_py())
         if isinstance(answer, dict) and "error" in answer:
-            error = find_carried(answer["error"])
+            error = find_encoded(answer["error"])
             assert error is not None
             raise error
         return unpacked_answer(answer)
@@ -242,7 +242,7 @@ class _Call:
 
     def _named(self, side: str, place: int) -> Column:
         self._used.add(side)
-        return cast(Column, connect_calls.named(side, str(place)))
+        return cast(Column, connect_plans.named(side, str(place)))
 
 
 def _address(table: ServedTable) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from lakebed.spark.session.served import is_served
+from lakebed.spark.session.session_kind import is_served
 
 
 def served_class(session: Any) -> Any | None:

@@ -22,7 +22,7 @@ from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.spark.catalog.table_names import parts_in
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spec.columns.column_mapping import strip
 from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
 from lakebed.spec.schema import (

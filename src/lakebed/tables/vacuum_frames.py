@@ -13,7 +13,7 @@ from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.log.table_log import TableLog
 from lakebed.spark.session.arrow_frames import arrow_frame
 from lakebed.spark.session.session_kind import is_connect
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 
 
 def vacuum_with_settings(session: SparkSession, log: TableLog, **options: Any) -> VacuumResult:

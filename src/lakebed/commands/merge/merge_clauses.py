@@ -28,7 +28,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.session.session_kind import functions_of
-from lakebed.spark.write.type_conversion import fitted
+from lakebed.spark.write.type_conversion import converted
 from lakebed.spec.columns.column_metadata import current_default, identity
 from lakebed.spec.schema import StructField, StructType
 
@@ -180,7 +180,7 @@ class Clauses:
             if column.name in numbers:
                 value = f.col(target_name(numbers[column.name]))
                 kind = self.table.field(column.name).data_type
-                found[column.name] = fitted(f, value, kind, column.data_type)
+                found[column.name] = converted(f, value, kind, column.data_type)
             else:
                 found[column.name] = f.lit(None).cast(spark_type(column.data_type))
         return found

@@ -16,7 +16,7 @@ from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes, n
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 
 _DELTA = "spark.databricks.delta.autoCompact."
 ENABLED = f"{_DELTA}enabled"

@@ -80,7 +80,7 @@ class ClusteredWrites:
         return mode
 
     def _size(self, source: DataFrame) -> int:
-        from lakebed.spark.internals.plan_costs import estimated_bytes
+        from lakebed.spark.internals.plans import estimated_bytes
 
         return estimated_bytes(source)
 
@@ -98,7 +98,7 @@ class ClusteredWrites:
         self, keys: DataFrame, rows: DataFrame, columns: Sequence[CurveColumn], num_files: int
     ) -> DataFrame:
         # Late, for py4j is no part of a Connect client.
-        from lakebed.spark.stores import failures
+        from lakebed.spark.errors import jvm_errors as failures
 
         kind: Kind = "hilbert" if len(columns) > 1 else "zorder"
         with failures.of_job("the job that looks at the clustering columns"):
@@ -117,8 +117,8 @@ class ClusteredWrites:
 
 
 def _keys(source: DataFrame, columns: Sequence[CurveColumn]) -> DataFrame | None:
-    """The values of the columns before the rows are prepared; None if they are costly to read."""
-    from lakebed.spark.internals.plan_costs import is_cheap
+    """The values of the columns before the rows are made fit; None if to read them costs much."""
+    from lakebed.spark.internals.plans import is_cheap
 
     given = find_curve_columns(incoming_schema(source), [column.path for column in columns])
     if given is None or not all(map(same_values, given, columns)):

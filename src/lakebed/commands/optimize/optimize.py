@@ -36,7 +36,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.stores.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import render_path
 from lakebed.transaction import Operation, Transaction

@@ -17,10 +17,10 @@ from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.columns.sql_expressions import sql_column
+from lakebed.spark.internals.column_reference import split_name
 from lakebed.spark.session.session_kind import functions_of
-from lakebed.spark.session.split_names import split_name
 from lakebed.spark.write.store_casts import change_cast
-from lakebed.spark.write.type_conversion import Fitting
+from lakebed.spark.write.type_conversion import TypeConversion
 from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.schema import DataType, Path, StructField, StructType, render_path
 
@@ -71,11 +71,11 @@ def new_values(
     if not given:
         return {}
     f = functions_of(frame)
-    fitting = Fitting(f, change_cast(frame.sparkSession), fills=fills)
+    conversion = TypeConversion(f, change_cast(frame.sparkSession), fills=fills)
     raw = [as_column(frame, each.value) for each in given]
     types = _types(frame, raw)
     values: dict[Path, Column] = {
-        each.path: fitting.fitted(
+        each.path: conversion.converted(
             column,
             data_type,
             each.data_type,

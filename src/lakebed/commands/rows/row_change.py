@@ -206,7 +206,7 @@ class RowChange:
             nulls = {name: f.lit(None).cast("long") for name in carried}
             frame = frame.withColumns(nulls)
         return prepare_frame(
-            frame, rows.given, layout, keeps_identity=rows.updated, carried=carried
+            frame, rows.given, layout, keeps_identity=rows.updated, extra_columns=carried
         )
 
     def _files(self, frame: DataFrame, layout: FileLayout, scan: RowScan) -> list[Add]:
@@ -264,7 +264,7 @@ class RowChange:
             return changed.changes
         table = changed.table or Target(self._snapshot.metadata, self._snapshot.protocol)
         files = synthetic_snapshot(self._snapshot.store, table.protocol, table.metadata, drawn)
-        rows = self._target.plane.scan_made(files)
+        rows = self._target.plane.scan_synthetic(files)
         f = functions_of(rows)
         columns = [f.col(quote(name)) for name in layout.schema.names]
         new = rows.select(*columns, f.lit("insert").alias(CHANGE_TYPE))

@@ -137,7 +137,7 @@ class RowScan:
             columns=self.materialized or (),
             partitions=_PARTITIONS,
         )
-        frame = self.plane.scan_made(snapshot, positions=True)
+        frame = self.plane.scan_synthetic(snapshot, positions=True)
         f = functions_of(frame)
         columns = [f.col(quote(name)) for name in self.snapshot.schema.names]
         columns += [f.col(FILE), f.col(POSITION)]

@@ -25,7 +25,7 @@ from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.sql_expressions import sql_column
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.planes import plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.write.frame_rows import FrameRows
@@ -144,7 +144,7 @@ class OverwriteFrameRows(FrameRows):
         changes = gone.withColumn(CHANGE_TYPE.name, f.lit(DELETE))
         if wanted.new:
             columns = [f.col(quote(name)) for name in wanted.layout.schema.names]
-            new = self.plane.scan_made(wanted.new_rows).select(*columns)
+            new = self.plane.scan_synthetic(wanted.new_rows).select(*columns)
             changes = changes.unionAll(new.withColumn(CHANGE_TYPE.name, f.lit(INSERT)))
         settings = self._settings(wanted.layout, CHANGE_DATA_DIRECTORY)
         files = self.plane.write_files(changes, wanted.change_layout, settings)

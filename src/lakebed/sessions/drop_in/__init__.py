@@ -1,1 +1,1 @@
-"""Lakebed in the place of delta-spark: its package name, its settings, its sessions."""
+"""Lakebed as a replacement for delta-spark: its package name, its settings, its sessions."""

@@ -41,7 +41,7 @@ _OF_SUBMIT = {"--packages": "spark.jars.packages", "--jars": "spark.jars"}
 
 
 def lakebed_class(name: str) -> str | None:
-    """The class in the place of a class that a setting names; None if there is to be none."""
+    """The class that replaces one that a setting names; None if there is none."""
     return _REPLACED_BY.get(name, name)
 
 

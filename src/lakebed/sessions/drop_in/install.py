@@ -20,8 +20,8 @@ from lakebed.sessions.drop_in.delta_spark_settings import (
 )
 from lakebed.sessions.drop_in.error_families import join_families
 from lakebed.sessions.enable import enable
-from lakebed.spark.internals.session.session_start import Hooks, hook_sessions
-from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.internals.startup.session_start import Hooks, hook_sessions
+from lakebed.spark.session.session_kind import is_connect, is_enabled
 
 
 def install_as_delta() -> None:
@@ -37,7 +37,7 @@ def install_as_delta() -> None:
 
 def install_with(settings: Mapping[str, str]) -> None:
     """The same, with settings of Spark for sessions that do not make them themselves."""
-    hooks = Hooks(settings, translate, translate_submit_arguments, _enable)
+    hooks = Hooks(settings, translate, translate_submit_arguments, _enable, is_enabled)
     with _lock:
         _check_not_imported()
         _undo_all()

@@ -9,9 +9,8 @@ import sys
 
 import lakebed.exceptions as exceptions
 import lakebed.tables as tables
-from lakebed.sessions.drop_in import pip as pip_utils
-from lakebed.sessions.drop_in import version
-from lakebed.sessions.drop_in.pip import configure_spark_with_delta_pip
+from lakebed.sessions.drop_in import pip_utils, version
+from lakebed.sessions.drop_in.pip_utils import configure_spark_with_delta_pip
 from lakebed.sessions.drop_in.version import __version__
 from lakebed.tables.delta_table import DeltaTable
 

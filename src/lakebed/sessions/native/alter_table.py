@@ -157,7 +157,7 @@ def _drop_constraint(asked: Question, target: AlterTarget, changes: Sequence[Cha
 
 
 def _alter(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    """Several changes are several commits; none is made if one of them cannot be."""
+    """Several changes are several commits; if one of them is refused, there is none."""
     del asked
     snapshot = target.log.snapshot()
     for each in changes:

@@ -13,9 +13,9 @@ import sys
 import pyspark
 
 from lakebed.errors import LakebedError, UnsupportedSparkError
-from lakebed.sessions.native.enable_native import answer_for
-from lakebed.spark.internals.session.attached_session import attached_session
-from lakebed.spark.internals.session.versions import parsed
+from lakebed.sessions.native.python_side import answer_for
+from lakebed.spark.internals.startup.bridge import attached_session
+from lakebed.spark.internals.startup.versions import parsed
 
 _VERSION = "LAKEBED_SPARK_VERSION"
 

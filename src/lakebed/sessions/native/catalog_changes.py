@@ -62,12 +62,12 @@ def drop_schema(asked: Question) -> bool:
 
 def _spare_external_tables(session: SparkSession, database: str) -> None:
     catalog = catalog_of(session)
-    folder = _plain(catalog.database_location(database))
+    folder = _normalized(catalog.database_location(database))
     for name in catalog.tables(database):
         entry = catalog.find(database, name)
         if entry is None or not entry.is_delta or entry.is_managed:
             continue
-        if _plain(entry.location or "").startswith(folder):
+        if _normalized(entry.location or "").startswith(folder):
             raise InvalidArgumentError(
                 f"{entry.name} is an external table inside of the folder of {database}, which "
                 "DROP SCHEMA deletes",
@@ -100,7 +100,7 @@ def set_location(session: SparkSession, entry: TableEntry, location: str) -> Non
     )
 
 
-def _plain(location: str) -> str:
-    """The path, however many slashes are before it, ending with one."""
+def _normalized(location: str) -> str:
+    """The path with one slash at its start and its end."""
     scheme, _, rest = location.rpartition(":")
     return f"{scheme}:/{rest.strip('/')}/"

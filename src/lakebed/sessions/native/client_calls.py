@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.repeated_calls import ANSWERS
-from lakebed.spark.internals.connect.bound_calls import bound
-from lakebed.spark.session.carried_errors import encoded
+from lakebed.spark.errors.encoded_errors import encode_error
+from lakebed.spark.internals.connect.connect_server import bound_column
 from lakebed.tables.call_values import ANSWER, SOURCE, TARGET, packed_answer, unpacked
 from lakebed.tables.delta_table import DeltaTable
 from lakebed.tables.merge_builder import DeltaMergeBuilder
@@ -28,16 +28,16 @@ def call(asked: Question) -> DataFrame:
 def _answered(asked: Question, given: Mapping[str, Any]) -> DataFrame:
     """Errors of Lakebed's are answers too: the client raises them as they are."""
     try:
-        made = _made(asked, given)
-        if isinstance(made, DataFrame):
-            return made
-        answer = made._root if isinstance(made, DeltaTable) else packed_answer(made)
+        result = _result(asked, given)
+        if isinstance(result, DataFrame):
+            return result
+        answer = result._root if isinstance(result, DeltaTable) else packed_answer(result)
     except LakebedError as error:
-        answer = {"error": encoded(error)}
+        answer = {"error": encode_error(error)}
     return asked.session.createDataFrame([(orjson.dumps(answer).decode(),)], f"{ANSWER} STRING")
 
 
-def _made(asked: Question, given: Mapping[str, Any]) -> Any:
+def _result(asked: Question, given: Mapping[str, Any]) -> Any:
     address = given["table"]
     table: DeltaTable | None = None
     if address is not None:
@@ -52,10 +52,10 @@ def _made(asked: Question, given: Mapping[str, Any]) -> Any:
     if table is None:
         (name, args, _), *_ = steps
         return _opened(asked, name, args)
-    made: Any = table
+    result: Any = table
     for name, args, named in steps:
-        made = _method(made, name)(*args, **named)
-    return made
+        result = _method(result, name)(*args, **named)
+    return result
 
 
 def _opened(asked: Question, name: str, args: list[Any]) -> Any:
@@ -78,11 +78,11 @@ def _method(owner: Any, name: str) -> Callable[..., Any]:
 def _bound(
     column: Column, given: Mapping[str, Any], table: DeltaTable | None, source: DataFrame | None
 ) -> Column:
-    """With columns of this server's DataFrames in the place of those of the client's."""
+    """With columns of the client's DataFrames replaced by those of this server's."""
     if given["binds_source"] and source is not None:
-        column = bound(column, SOURCE, source)
+        column = bound_column(column, SOURCE, source)
     if given["binds_target"] and table is not None:
-        column = bound(column, TARGET, table.toDF())
+        column = bound_column(column, TARGET, table.toDF())
     return column
 
 

@@ -37,8 +37,8 @@ from lakebed.sessions.native.writes import write_request
 from lakebed.sessions.save import save_at
 from lakebed.spark.catalog.session_catalog import find, not_found
 from lakebed.spark.columns.sql_expressions import table_expression
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
-from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.columns.column_mapping import strip
 from lakebed.spec.columns.column_metadata import CURRENT_DEFAULT
 from lakebed.spec.properties import CONSTRAINT_PREFIX
@@ -279,7 +279,7 @@ def _schema(columns: Sequence[Mapping[str, Any]]) -> StructType:
 
 
 def type_of(given: Mapping[str, Any]) -> DataType:
-    """A type as Spark tells it; its limits of text are in the SQL alone."""
+    """A type as Spark describes it; lengths of strings are only in the SQL."""
     try:
         return parse_type(orjson.loads(given["type"]))
     except SchemaError:
@@ -287,7 +287,7 @@ def type_of(given: Mapping[str, Any]) -> DataType:
 
 
 def field_of(column: Mapping[str, Any]) -> StructField:
-    """A column as Spark tells it."""
+    """A column as Spark describes it."""
     field = typed_field(
         column["name"],
         type_of(column),
@@ -301,9 +301,10 @@ def field_of(column: Mapping[str, Any]) -> StructField:
         return generated_field(field, column["generated"], None)
     identity = column.get("identity")
     if identity is not None:
-        made = IdentityGenerator(identity["start"], identity["step"])
+        generator = IdentityGenerator(identity["start"], identity["step"])
         by_default = identity["by_default"]
-        return generated_field(field, None if by_default else made, made if by_default else None)
+        always = None if by_default else generator
+        return generated_field(field, always, generator if by_default else None)
     return field
 
 

@@ -1,4 +1,7 @@
-"""The Python side of Lakebed's Java classes: one object for a JVM that answers for all sessions."""
+"""Classic sessions that know Delta tables, and the Python side of Lakebed's Java classes.
+
+One object for a JVM answers the requests of all its sessions.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,29 @@ from importlib import import_module
 from typing import Any
 
 import orjson
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
+from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.session.bridge import handed_over
-from lakebed.spark.internals.session.lent_session import session_named
-from lakebed.spark.internals.session.rules import METADATA_ONLY, install_rule
-from lakebed.spark.stores.failures import reported_to
+from lakebed.spark.internals.startup.bridge import connect, java_value, session_named, set_up
+from lakebed.spark.internals.startup.rules import METADATA_ONLY, install_rule
+from lakebed.sql.suggestions import suggest_names
+
+
+def enable_native(spark: SparkSession) -> None:
+    """Java classes, callbacks, rules and catalog. Enabling a session twice does no harm."""
+    answer_for(spark)
+    set_up(spark)
+
+
+def answer_for(spark: SparkSession) -> None:
+    """Lets this process answer the requests of the session's JVM."""
+    jvm_errors.install(_suggest)
+    connect(spark, lambda: PythonSide(spark))
+
 
 _ROOM = "lakebed.sessions.native"
 ANSWERS: Mapping[str, tuple[str, str]] = {
@@ -80,10 +97,10 @@ class PythonSide:
         self._lock = threading.Lock()
 
     def answer(self, what: str, request: str, name: str, given: JavaObject) -> Any:
-        with reported_to(Jvm.of(self._session)):
+        with jvm_errors.reported_to(Jvm.of(self._session)):
             CALLS.forget()
             asked = Question(self._known(name), orjson.loads(request), given)
-            return handed_over(answer_of(what)(asked))
+            return java_value(answer_of(what)(asked))
 
     def _known(self, name: str) -> SparkSession:
         """PySpark's object for a session; clients of Spark Connect come and go."""
@@ -103,6 +120,13 @@ class PythonSide:
 
     class Java:
         implements = ("lakebed.PythonSide",)
+
+
+def _suggest(error: Exception) -> None:
+    """Adds names of tables to Spark's error about one that is not there."""
+    session = SparkSession.getActiveSession()
+    if session is not None and isinstance(error, AnalysisException):
+        suggest_names(session, error)
 
 
 _MOST = 32

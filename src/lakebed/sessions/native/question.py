@@ -1,4 +1,4 @@
-"""A question of Lakebed's Java classes."""
+"""What Lakebed's Java classes ask of Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Question:
 
     @property
     def path(self) -> str:
-        """Where the table is; an error if the user did not say it, or named several."""
+        """Where the table is; an error if the user named none, or several."""
         found = self.request["path"]
         if found is None or "paths" in self.options:
             given = self.options.get("paths", found)
@@ -46,4 +46,4 @@ def column(java: JavaObject) -> Column | None:
 
 
 Answer = Callable[[Question], Any]
-"""Gives a value that py4j can hand over; DataFrames go as they are."""
+"""Returns a value that py4j can pass on, or a DataFrame."""

@@ -1,4 +1,4 @@
-"""Reading: a table as a plan, and what Spark's catalog tells about it."""
+"""Reads: a table as a plan, and its description for Spark's catalog."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(asked: Question) -> DataFrame:
         if key == SCHEMA:
             request.has_schema = True
         elif key == MICROS:
-            request.moment = int(value) // 1000
+            request.timestamp_millis = int(value) // 1000
         elif key.lower() != "path":
             request.set(key, value)
     return request.load(asked.session, asked.path, is_exact=bool(asked.request["is_name"]))

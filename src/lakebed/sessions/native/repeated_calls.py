@@ -37,7 +37,7 @@ class Answers:
         try:
             mine.set_result(work())
         except BaseException as error:
-            # Whoever waits for the same call must not wait for ever.
+            # Threads that wait for the same call must not wait forever.
             mine.set_exception(error)
             raise
         finally:

@@ -22,7 +22,7 @@ from lakebed.sessions.settings import AUTO_MERGE, SessionSettings
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.internals.classic_columns import column_sql
 from lakebed.spark.read.command_reads import CommandReads
-from lakebed.spark.write.assigning import (
+from lakebed.spark.write.insert_columns import (
     assigned_by_name,
     assigned_by_position,
     with_absent_partitions,

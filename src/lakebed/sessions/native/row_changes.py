@@ -76,8 +76,8 @@ def _values(asked: Question, given: JavaObject, *, fills: bool) -> dict[str, str
 
 def _default(asked: Question, name: str) -> Column:
     store, _ = open_location(asked.session, asked.path, {})
-    plain = name[1:-1].replace("``", "`")
-    field = TableLog(store).snapshot().schema.find(plain)
+    unquoted = name[1:-1].replace("``", "`")
+    field = TableLog(store).snapshot().schema.find(unquoted)
     return F.lit(None) if field is None else default_value(asked.session, field)
 
 

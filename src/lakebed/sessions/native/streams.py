@@ -13,7 +13,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.writes import write_request
 from lakebed.sessions.save import save
-from lakebed.spark.planes import plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.stores.location import open_location
 from lakebed.spec.actions import Add, Metadata, Remove
 

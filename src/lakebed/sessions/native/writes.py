@@ -21,7 +21,7 @@ from lakebed.spark.columns.sql_expressions import check_expression
 from lakebed.spark.internals.classic_columns import column_sql, is_always_true
 from lakebed.spark.read.command_reads import CommandReads
 from lakebed.spark.stores.location import open_location
-from lakebed.spark.write.assigning import (
+from lakebed.spark.write.insert_columns import (
     assigned_by_name,
     assigned_by_position,
     with_absent_partitions,

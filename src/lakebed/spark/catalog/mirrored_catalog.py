@@ -84,7 +84,7 @@ class MirroredCatalog:
                 )
 
     def _mirrored(self) -> set[str]:
-        """The databases that the mirror made, of whichever session."""
+        """The databases that the mirror created, in any session."""
         return {
             name
             for name in self._mirror.databases()
@@ -101,8 +101,8 @@ class MirroredCatalog:
             entry = self._mirror.find(space.name, name)
             if entry is None:
                 continue
-            where = _plain(entry.location or "")
-            if name.lower() in wanted and _plain(wanted[name.lower()].location) == where:
+            where = _normalized(entry.location or "")
+            if name.lower() in wanted and _normalized(wanted[name.lower()].location) == where:
                 del wanted[name.lower()]
             # With a managed table Spark would delete the files: none of those is the mirror's.
             elif not entry.is_delta or entry.is_managed:
@@ -215,12 +215,12 @@ class MirroredCatalog:
                     hint="choose another name or location, or give Spark a connector for its store",
                 ) from error
         try:
-            made = self.names.create_namespace(space)
+            is_new = self.names.create_namespace(space)
         finally:
             # If another process was first, its location counts.
             vars(self._session).pop(_GENERATION, None)
             self.sync()
-        return made or if_not_exists
+        return is_new or if_not_exists
 
     def drop_namespace(self, name: str, *, cascade: bool) -> bool:
         """Its tables are dropped, and can be brought back with it."""
@@ -237,10 +237,12 @@ class MirroredCatalog:
 
 
 def _is_mirrored(location: str, folder: str, content: Content) -> bool:
-    return location in map(_plain, content.locations) or location.startswith(_plain(folder))
+    return location in map(_normalized, content.locations) or location.startswith(
+        _normalized(folder)
+    )
 
 
-def _plain(location: str) -> str:
+def _normalized(location: str) -> str:
     """file:/data and file:///data are the same, and so is /data."""
     if location.startswith("file:"):
         return "/" + location.removeprefix("file:").lstrip("/")

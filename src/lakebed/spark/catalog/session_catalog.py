@@ -25,8 +25,8 @@ from lakebed.errors import (
     UnsupportedFeatureError,
 )
 from lakebed.spark.catalog.mirrored_catalog import MirroredCatalog, catalog_url
+from lakebed.spark.errors.server_errors import needs_server
 from lakebed.spark.internals.jvm_catalog import JvmCatalog
-from lakebed.spark.session.server_errors import needs_server
 from lakebed.spark.session.session_kind import is_connect
 
 
@@ -44,7 +44,7 @@ def find(session: SparkSession, parts: Sequence[str]) -> TableEntry | None:
 
 
 def resolve(session: SparkSession, parts: Sequence[str]) -> TableEntry:
-    """The Delta table of a name or path; an error that tells what is there instead."""
+    """The Delta table of a name or path; an error that says what is there instead."""
     found = find(session, parts)
     if found is None:
         raise not_found(session, parts)
@@ -102,7 +102,10 @@ def create_entry(session: SparkSession, entry: NewEntry) -> None:
 
 
 def drop_entry(session: SparkSession, entry: TableEntry) -> bool:
-    """False if somebody else has dropped it. What is left of a managed table's folder goes too."""
+    """False if another session has dropped it.
+
+    What is left of a managed table's folder is deleted.
+    """
     database, name = entry.parts
     return catalog_of(session).drop(database, name)
 

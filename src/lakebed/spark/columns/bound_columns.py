@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from lakebed.errors import InvalidArgumentError, SchemaError
-from lakebed.spark.session.column_reference import Reference
+from lakebed.spark.internals.column_reference import Reference
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import ArrayType, DataType, StructField, StructType
@@ -30,20 +30,20 @@ class TableFrames:
         self._known: dict[int, str] = {}
 
     def add(self, frame: DataFrame, schema: StructType) -> None:
-        """`schema` is that of the table when the DataFrame was made."""
+        """`schema` is that of the table when the DataFrame was created."""
         internals = _internals(frame)
         self._frames[internals.frame_number(frame)] = schema
         self._outputs.append((internals, internals.output(frame), schema))
 
-    def made(self, frame: int | None) -> bool:
+    def gave(self, frame: int | None) -> bool:
         return frame in self._frames
 
     def knows(self, found: Reference) -> bool:
-        return self.made(found.frame) if found.column is None else found.column in self._columns
+        return self.gave(found.frame) if found.column is None else found.column in self._columns
 
     @property
     def _columns(self) -> dict[int, str]:
-        """The columns by their numbers, which are asked for when somebody wants to know them."""
+        """The columns by their numbers, fetched from Spark when first needed."""
         while self._outputs:
             internals, output, schema = self._outputs.pop()
             for number, name in internals.output_columns(output):
@@ -81,7 +81,7 @@ class SourceFrame:
         return int(_internals(self.frame).frame_number(self.frame))
 
     def has(self, found: Reference) -> bool:
-        """Whether the DataFrame of a column is this one, or one that this one is made of."""
+        """Whether the DataFrame of a column is this one, or one that it is derived from."""
         if found.column is not None:
             return found.column in self._columns
         return found.frame in self._inputs
@@ -101,7 +101,7 @@ class SourceFrame:
 
     @cached_property
     def _alike(self) -> set[int]:
-        """In other DataFrames that this one is made of, its names may mean something else."""
+        """In other DataFrames that this one is derived from, its names may mean something else."""
         found: set[int] = _internals(self.frame).frames_alike(self.frame)
         return found
 
@@ -131,7 +131,7 @@ class BoundColumns:
         return _internals(self.session).rewritten(self.session, column, self.translate)
 
     def translate(self, found: Reference) -> Column:
-        """What stands for one reference."""
+        """The column that replaces one reference."""
         is_ours = self.frames.knows(found)
         if self.of is not None:
             if is_ours and self.of.has(found) and not self._is_of_source_alone(found):
@@ -145,7 +145,7 @@ class BoundColumns:
 
     def _is_of_source_alone(self, found: Reference) -> bool:
         assert self.of is not None
-        return found.frame == self.of.number and not self.frames.made(found.frame)
+        return found.frame == self.of.number and not self.frames.gave(found.frame)
 
     def _of_source(self, found: Reference, place: int, inside: tuple[str, ...]) -> Column:
         if self.source is None:

@@ -1,8 +1,7 @@
-"""SQL texts as Columns: those that users give to methods, and those in the metadata of tables.
+"""SQL strings as Columns: those that users give to methods, and those in the metadata of tables.
 
-Spark's `expr` puts values in the place of variables such as `${env:HOME}` before it parses a text.
-Here a text means what it says. What the metadata of a table has must be allowed, too
-(`expressions.allowed`).
+Spark's `expr` replaces variables such as `${env:HOME}` before it parses a string. Here they are not
+replaced. Expressions in the metadata of a table must also be allowed (`expressions.allowed`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def sql_column(owner: SparkSession | DataFrame, sql: str) -> Column:
         # Its server parses the text.
         column: Column = functions_of(session).expr(sql)
         return column
-    from lakebed.spark.internals.expressions import parsed_column
+    from lakebed.spark.internals.sql_parser import parsed_column
 
     return parsed_column(session, sql)
 
@@ -68,7 +67,7 @@ def _also(session: SparkSession) -> list[str]:
 
 def _parts(session: Any, sql: str) -> Parts:
     if not is_connect(session):
-        from lakebed.spark.internals.expressions import parts_of
+        from lakebed.spark.internals.sql_parser import parts_of
 
         return parts_of(session, sql)
     if _VARIABLE in sql:

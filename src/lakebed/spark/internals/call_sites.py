@@ -1,8 +1,8 @@
-"""PySpark's notes of where in a program each column was made.
+"""PySpark's record of where in a program each column was created.
 
-For every operation on a column PySpark asks the JVM for the session, for a setting, and to note the
-place and to forget it: about ten calls. The places of Lakebed's own operations help nobody, and a
-MERGE makes two hundred of them. Private names of `pyspark.errors.utils`, on Spark 4.0 to 4.3.
+For every operation on a column PySpark asks the JVM for the session and a setting, and to record
+the call site and forget it: about ten calls. Those of Lakebed's own operations are of no use, and a
+MERGE has two hundred of them. Private names of `pyspark.errors.utils`, on Spark 4.0 to 4.3.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def without_call_sites() -> Iterator[None]:
-    """Meanwhile this thread notes no places; others do as before."""
+    """No call sites are recorded in this thread meanwhile; other threads are unchanged."""
     _install()
     before = _is_quiet()
     _thread.is_quiet = True

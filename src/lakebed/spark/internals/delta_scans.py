@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.spark.internals.jvm import JavaObject, Jvm
-from lakebed.spark.internals.session.rules import DELTA_SCANS, TABLE_FILES, compiled
+from lakebed.spark.internals.startup.rules import DELTA_SCANS, compiled
 
 
 def install_scan_rule(jvm: Jvm) -> None:
@@ -19,25 +19,6 @@ def install_scan_rule(jvm: Jvm) -> None:
     if not jvm.has_scan_rule:
         compiled(jvm.session, DELTA_SCANS).install(jvm.session._jsparkSession)
         jvm.has_scan_rule = True
-
-
-def table_index(
-    jvm: Jvm,
-    python: object,
-    key: str,
-    name: str,
-    root: str,
-    partition_schema: JavaObject,
-    *,
-    is_time_travel: bool,
-    follows: bool,
-) -> JavaObject:
-    """The index of an analyzed plan; `python` is asked for the files of each query.
-
-    `key` is of this index alone, `name` of all that Spark may take for the same.
-    """
-    maker = compiled(jvm.session, TABLE_FILES)
-    return maker.of(python, key, name, root, partition_schema, is_time_travel, follows)
 
 
 def following(frame: DataFrame) -> list[JavaObject]:
@@ -48,12 +29,12 @@ def following(frame: DataFrame) -> list[JavaObject]:
 def replaced(
     frame: DataFrame, indexes: Sequence[JavaObject], replacements: Sequence[JavaObject]
 ) -> DataFrame:
-    """The DataFrame with other indexes in the place of some."""
+    """The DataFrame with some of its indexes replaced."""
     session = frame.sparkSession
-    made = _scans(session).replaced(
+    plan = _scans(session).replaced(
         session._jsparkSession, frame._jdf, list(indexes), list(replacements)
     )
-    return DataFrame(made, session)
+    return DataFrame(plan, session)
 
 
 def recache(session: SparkSession, root: str) -> None:

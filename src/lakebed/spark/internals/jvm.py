@@ -30,7 +30,7 @@ JavaObject = Any
 FILE_INDEX = "org.apache.spark.sql.execution.datasources.FileIndex"
 _MOST_TYPES = 256
 ROW_INDEX = "_tmp_metadata_row_index"
-"""The column of a relation that Spark's Parquet reader fills with the place of a row in its file.
+"""The column of a relation that Spark's Parquet reader fills with the index of a row in its file.
 
 `_metadata.row_index` is made from it, but as part of a struct that is built for every row.
 """
@@ -55,7 +55,7 @@ class Jvm:
         self._named_classes: dict[str, JavaObject] = {}
         self._getters: dict[str, JavaObject] = {}
         self.conditions: dict[str, Any] = {}
-        """Columns that many queries share, each made of dozens of calls."""
+        """Columns that many queries share, each built by dozens of calls."""
         self.has_scan_rule = False
 
     # --- sessions ---
@@ -70,8 +70,8 @@ class Jvm:
     def end_callback(self) -> None:
         """After a callback, in its thread.
 
-        py4j notes the connection of a thread after each call, and forgets it once when the thread
-        ends: what a callback called would keep connection and thread for good.
+        py4j records the connection of a thread after each call, but removes only one record when
+        the thread ends: calls within a callback would leak the connection and the thread.
         """
         client = self._gateway._gateway_client
         connection = client.get_thread_connection()
@@ -245,7 +245,7 @@ class Jvm:
         return str(like.escapeChar())
 
     def set_values(self, in_set: JavaObject) -> list[str]:
-        """The values of an `InSet`, which its JSON lacks, as texts like those of literals."""
+        """The values of an `InSet`, which its JSON lacks, as strings like those of literals."""
         separator = uuid.uuid4().hex
         return str(in_set.hset().mkString(separator)).split(separator)
 
@@ -337,12 +337,12 @@ class Jvm:
     # --- errors ---
 
     def java_error(self, message: str) -> Py4JJavaError:
-        """An exception that a callback raises so that the JVM sees a plain Java exception."""
+        """An exception that a callback raises so that the JVM gets a standard Java exception."""
         exception = self._class("java.lang.IllegalArgumentException")(message)
         return Py4JJavaError(message, exception)
 
     def java_exception(self, origin: JavaObject) -> Py4JJavaError:
-        """The same for a Java exception that is at hand."""
+        """The same for a Java exception that exists already."""
         return Py4JJavaError(str(origin.getMessage()), origin)
 
     # --- handles ---
@@ -461,7 +461,7 @@ class ScanNode:
 
 
 def is_classic(session: object) -> bool:
-    """Whether the session runs on py4j; sessions of Spark Connect have no JVM at hand."""
+    """Whether the session runs on py4j; sessions of Spark Connect do not."""
     return isinstance(session, SparkSession) and hasattr(session, "_jsparkSession")
 
 

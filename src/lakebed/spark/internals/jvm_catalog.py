@@ -90,13 +90,13 @@ class JvmCatalog:
         try:
             return self._entry(self._catalog.getTableMetadata(identifier))
         except AnalysisException:
-            # Somebody may have dropped it meanwhile.
+            # Another session may have dropped it meanwhile.
             if self._catalog.tableExists(identifier):
                 raise
             return None
 
     def create(self, entry: NewEntry) -> None:
-        """Only the name: files are neither looked at nor made."""
+        """Only the name: files are neither read nor written."""
         try:
             self._catalog.createTable(self._table(entry), False, False)
         except AnalysisException as error:
@@ -140,7 +140,7 @@ class JvmCatalog:
             self._jvm.org.apache.hadoop.fs.Path(location).toUri(),
             self._map({}),
         ]
-        self._catalog.createDatabase(self._made(metadata, values), True)
+        self._catalog.createDatabase(self._new_instance(metadata, values), True)
 
     def _entry(self, table: Any) -> TableEntry:
         identifier, storage = table.identifier(), table.storage()
@@ -179,7 +179,7 @@ class JvmCatalog:
             else getattr(module, f"$lessinit$greater$default${place}")()
             for place, field in enumerate(fields, start=1)
         ]
-        return self._made(kind, values)
+        return self._new_instance(kind, values)
 
     def _storage(self, location: str) -> Any:
         """Like the empty one, with a location. Spark's versions have different fields."""
@@ -192,9 +192,9 @@ class JvmCatalog:
             else empty.productElement(i)
             for i in range(empty.productArity())
         ]
-        return self._made(empty.getClass(), values)
+        return self._new_instance(empty.getClass(), values)
 
-    def _made(self, kind: Any, values: list[Any]) -> Any:
+    def _new_instance(self, kind: Any, values: list[Any]) -> Any:
         gateway = self._session.sparkContext._gateway
         array = gateway.new_array(self._jvm.java.lang.Object, len(values))
         for i, value in enumerate(values):

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.spark.internals.jvm import JavaObject, Jvm
-from lakebed.spark.internals.session.rules import TABLE_WRITES, compiled
+from lakebed.spark.internals.startup.rules import TABLE_WRITES, compiled
 from lakebed.spec.schema import StructType
 
 

@@ -1,15 +1,11 @@
-"""What analyzed plans say (see the package for its rules)."""
+"""What analyzed and optimized plans say (see the package for its rules)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyspark.sql import Column, DataFrame
 
-from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.session.rules import DELTA_FILES
-
-JavaObject = Any
+from lakebed.spark.internals.jvm import JavaObject, Jvm
+from lakebed.spark.internals.startup.rules import DELTA_FILES
 
 
 def is_deterministic(frame: DataFrame) -> bool:
@@ -21,7 +17,7 @@ def is_stable(frame: DataFrame) -> bool:
     """Whether a DataFrame certainly has the same rows each time it is asked.
 
     That is so for rows that are in the plan and for files of a version of a Delta table, if no
-    expression on the way draws lots.
+    expression on the way is random.
     """
     plan = frame._jdf.queryExecution().optimizedPlan()
     return _is_stable(plan)
@@ -75,3 +71,33 @@ def equal_keys(joined: DataFrame) -> list[tuple[str, Column]]:
 def _reads(expression: JavaObject, columns: JavaObject) -> bool:
     read = expression.references()
     return bool(expression.deterministic() and read.nonEmpty() and read.subsetOf(columns))
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """What Spark thinks is the size of the rows; far too much where it knows nothing."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    return int(str(plan.stats().sizeInBytes()))
+
+
+def is_cheap(frame: DataFrame) -> bool:
+    """Whether a DataFrame only reads some columns of columnar files, of memory or of the plan."""
+    return _is_cheap(frame._jdf.queryExecution().optimizedPlan())
+
+
+def _is_cheap(plan: JavaObject) -> bool:
+    children = plan.children()
+    kind = plan.getClass().getSimpleName()
+    if children.isEmpty():
+        return kind in _IN_MEMORY or (kind == "LogicalRelation" and _is_columnar(plan.relation()))
+    return kind in _NARROW and all(_is_cheap(children.apply(i)) for i in range(children.length()))
+
+
+def _is_columnar(relation: JavaObject) -> bool:
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return False
+    return any(name in str(relation.fileFormat().getClass().getName()) for name in _COLUMNAR)
+
+
+_IN_MEMORY = ("LocalRelation", "Range", "OneRowRelation", "InMemoryRelation")
+_NARROW = ("Project", "Filter", "Union")
+_COLUMNAR = ("Parquet", "Orc")

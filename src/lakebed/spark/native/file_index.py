@@ -1,7 +1,7 @@
 """The files of a version for Spark's `FileIndex`, as a Python object that the JVM calls back.
 
 The index itself is a Java object (`internals/DeltaFiles.java`), which knows what never changes. It
-asks this one for files, with the texts of Spark's filters; the answer is built in bulk. One index
+asks this one for files, with Spark's filters as JSON; the answer is built in bulk. One index
 stands for one version of a table, for as long as a plan refers to it.
 """
 
@@ -18,16 +18,15 @@ from pyspark.sql import Column
 
 from lakebed.expressions import conjunction
 from lakebed.spark.columns.spark_types import type_json
-from lakebed.spark.internals.delta_files import DeltaFiles
+from lakebed.spark.errors.jvm_errors import reported_to
+from lakebed.spark.internals.java_indexes import DeltaFiles, encode_groups
 from lakebed.spark.internals.jvm import JavaObject, Jvm
 from lakebed.spark.native.file_listing import Listing
 from lakebed.spark.native.file_sizes import check_sizes
-from lakebed.spark.native.file_status import encode_groups
 from lakebed.spark.native.filters import Filter, FilterReader
-from lakebed.spark.native.metadata_only import Ask, answer
+from lakebed.spark.native.metadata_only import Aggregate, aggregate_values
 from lakebed.spark.native.partitions import FileGroups
 from lakebed.spark.native.vector_columns import VectorColumn
-from lakebed.spark.stores.failures import reported_to
 from lakebed.spec.paths import encode_path, is_plain
 from lakebed.spec.schema import StructField, StructType
 from lakebed.transaction.read_set import OnRead
@@ -91,7 +90,7 @@ class DeltaFileIndex:
         kind, *parts = request.split("\0")
         with reported_to(self._jvm):
             if kind == "aggregates":
-                return self._try_aggregates(Ask.of(parts), sources)
+                return self._try_aggregates(Aggregate.of(parts), sources)
             if kind == "size":
                 return self.listing.snapshot.totals.size_in_bytes
             if kind == "names":
@@ -115,40 +114,45 @@ class DeltaFileIndex:
             joined = "\0".join(map(encode_path, uris))
         return joined.encode("utf-8", "replace")
 
-    def _list(self, count: int, texts: Sequence[str], sources: JavaObject) -> object:
-        """The first so many filters are on partition columns. None if there is no file to read."""
+    def _list(self, count: int, filters_json: Sequence[str], sources: JavaObject) -> object:
+        """The first `count` filters are on partition columns. None if there is no file to read."""
         read = self._filter_reader.read_text
         filters = [
-            read(text, partial(sources.__getitem__, place)) for place, text in enumerate(texts)
+            read(text, partial(sources.__getitem__, place))
+            for place, text in enumerate(filters_json)
         ]
         of_partitions = filters[:count]
         visible = [each for each in of_partitions if not self._is_hidden(each)]
-        chosen = self.listing.choose(visible, filters[count:])
-        self._report_read([*visible, *filters[count:]], chosen.groups.order)
-        groups = self._with_kept_rows(chosen.groups, list(filter(self._is_hidden, of_partitions)))
+        selected = self.listing.select(visible, filters[count:])
+        self._report_read([*visible, *filters[count:]], selected.groups.order)
+        groups = self._with_kept_rows(selected.groups, list(filter(self._is_hidden, of_partitions)))
         return self._directories(groups)
 
-    def _try_aggregates(self, asks: list[Ask], sources: JavaObject) -> JavaObject | None:
+    def _try_aggregates(
+        self, aggregates: list[Aggregate], sources: JavaObject
+    ) -> JavaObject | None:
         """A row with aggregates of all rows in the partitions; None if the log does not say.
 
         The rule of Lakebed in Spark's optimizer goes on without an answer.
         """
         try:
-            return self._aggregates(asks, self._jvm.expressions(sources))
+            return self._aggregates(aggregates, self._jvm.expressions(sources))
         except Exception:  # noqa: BLE001 - Spark can do without
             _LOG.warning("an aggregate of %s is computed from its files", self.name, exc_info=True)
             return None
 
-    def _aggregates(self, asks: list[Ask], sources: Sequence[JavaObject]) -> JavaObject | None:
+    def _aggregates(
+        self, aggregates: list[Aggregate], sources: Sequence[JavaObject]
+    ) -> JavaObject | None:
         files, filters = self.listing.all_places, self.read_filters(sources)
         if sources or self.listing.only is not None:
-            files = self.listing.choose(filters, []).groups.order
-        answers = answer(self.listing, files, asks)
-        if answers is None:
+            files = self.listing.select(filters, []).groups.order
+        values = aggregate_values(self.listing, files, aggregates)
+        if values is None:
             return None
         self._report_read(filters, files)
-        fields = [StructField(f"v{i}", each.data_type) for i, each in enumerate(answers)]
-        table = pa.table([each.value for each in answers], names=[field.name for field in fields])
+        fields = [StructField(f"v{i}", each.data_type) for i, each in enumerate(values)]
+        table = pa.table([each.value for each in values], names=[field.name for field in fields])
         return self._jvm.rows(table, type_json(StructType(tuple(fields))))
 
     def _report_read(self, filters: Sequence[Filter], places: pa.Int64Array) -> None:
@@ -195,7 +199,7 @@ class DeltaFileIndex:
 
 
 def find_index(name: str) -> DeltaFileIndex | None:
-    """An index that goes by this name, if a plan still has one; several may, of one version."""
+    """An index with this name, if a plan still has one; those of one version share a name."""
     with _lock:
         return next((each for each in _indexes if each.name == name), None)
 

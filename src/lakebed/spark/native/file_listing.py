@@ -16,16 +16,16 @@ from lakebed.expressions import FileColumnsProtocol, conjunction, skip
 from lakebed.expressions.generated import GeneratedBounds
 from lakebed.log.selection import SCAN_FIELDS, file_columns, generated_bounds
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.filters import Filter
 from lakebed.spark.native.partitions import FileGroups, Partitioning
-from lakebed.spark.stores import failures
 from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.paths import decode_path, is_absolute, split_absolute
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedFiles:
     """The files to read, and how many were left after each step."""
 
     groups: FileGroups
@@ -122,22 +122,24 @@ class Listing:
     def all_places(self) -> pa.Int64Array:
         return pc.indices_nonzero(pa.repeat(True, self.files.num_rows)).cast(pa.int64())
 
-    def choose(self, partition_filters: Sequence[Filter], filters: Sequence[Filter]) -> Chosen:
+    def select(
+        self, partition_filters: Sequence[Filter], filters: Sequence[Filter]
+    ) -> SelectedFiles:
         by_values = self.in_partitions(partition_filters)
         if filters and self._generated:
             by_values = pc.and_(by_values, self.by_generated(filters))
         kept = pc.and_(by_values, self.may_match(filters)) if filters else by_values
         if self.only is not None:
-            chosen = pa.array(self.only, pa.string())
-            kept = pc.and_(kept, pc.is_in(self.files.column("path").combine_chunks(), chosen))
+            only = pa.array(self.only, pa.string())
+            kept = pc.and_(kept, pc.is_in(self.files.column("path").combine_chunks(), only))
         groups = self.partitioning.group(self.all_places.filter(kept), self._vector_keys)
         matching = self.partitioning.matching(groups, partition_filters)
-        return Chosen(matching, self.files.num_rows, int(pc.sum(by_values).as_py() or 0))
+        return SelectedFiles(matching, self.files.num_rows, int(pc.sum(by_values).as_py() or 0))
 
     def in_partitions(self, filters: Sequence[Filter]) -> pa.BooleanArray:
-        """True for files whose partition values may meet the filters; Catalyst has the last word.
+        """True for files whose partition values may meet the filters; Catalyst decides.
 
-        This is only to hand it fewer groups: Lakebed knows but some of its expressions.
+        It gets fewer groups this way; Lakebed knows only some of its expressions.
         """
         return self._mask(filters, self._columns)
 
@@ -196,7 +198,7 @@ class Listing:
         """A table may have files elsewhere, such as those of the table that it is a clone of."""
         if folder not in self._folders:
             self._folders.add(folder)
-            failures.serve(folder)
+            jvm_errors.register_root(folder)
 
 
 def _are_simple(paths: pa.ChunkedArray) -> bool:

@@ -1,8 +1,8 @@
 """Catalyst's filters as expressions of `lakebed.expressions`.
 
-Spark hands its filters to a file index as trees of its own classes, and asks again after reading:
-what is not understood here becomes `Opaque`, which keeps files. Columns come under the names of the
-data files and fields of structs by their place; both are turned into the table's logical names.
+Spark passes its filters to a file index as trees of its own classes, and applies them again after
+reading: what is not understood here becomes `Opaque`, which keeps files. Columns have the names of
+the data files and fields of structs come by position; both become the table's logical names.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ def _field_at(node: _Node, struct: DataType | None) -> StructField | None:
 def _constant(text: str, data_type: DataType) -> Literal | None:
     """The literal of Spark's text for its internal value; None where the text loses something."""
     if data_type == STRING:
-        # Bytes that are no UTF-8 were replaced on the way.
+        # Invalid UTF-8 was replaced on the way.
         return None if "\ufffd" in text else Literal(text, STRING)
     if data_type == BOOLEAN:
         return Literal(text == "true", BOOLEAN)

@@ -1,7 +1,7 @@
 """Counts, minimums and maximums over whole files, from the log alone.
 
-PROTOCOL: Per-file Statistics, Deletion Vectors. Answers are values, not bounds: where a statistic
-is missing, cut, rounded or of rows that may be deleted, there is none, and Spark reads the files.
+PROTOCOL: Per-file Statistics, Deletion Vectors. The results are values, not bounds: where a
+statistic is missing, truncated, rounded or of rows that may be deleted, Spark reads the files.
 """
 
 from __future__ import annotations
@@ -21,39 +21,41 @@ from lakebed.spec.stats import may_have_bounds
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One aggregate: the kind is rows, count, min or max; the column is as data files call it."""
+class Aggregate:
+    """One aggregate: the kind is rows, count, min or max; the column has its name in data files."""
 
     kind: str
     column: str
 
     @staticmethod
-    def of(parts: Sequence[str]) -> list[Ask]:
-        """As the rule in `MetadataOnly.java` writes them: kinds and columns by turns."""
-        return [Ask(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+    def of(parts: Sequence[str]) -> list[Aggregate]:
+        """As the rule in `MetadataOnly.java` writes them: kinds and columns alternate."""
+        return [Aggregate(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
 
 
 @dataclass(frozen=True)
-class Answer:
+class AggregateValue:
     """A value of an Arrow array of length one, and its type in Spark."""
 
     value: pa.Array
     data_type: DataType
 
 
-def answer(listing: Listing, files: pa.Int64Array, asks: list[Ask]) -> list[Answer] | None:
+def aggregate_values(
+    listing: Listing, files: pa.Int64Array, aggregates: list[Aggregate]
+) -> list[AggregateValue] | None:
     """The values over all rows of these files; None if one of them is not certain."""
     rows = file_columns(listing.snapshot).num_rows().take(files)
     if rows.null_count or pc.any(pc.less(rows, 0)).as_py():
         return None
     known = _KnownRows(listing, files, rows)
-    answers = []
-    for ask in asks:
-        found = known.answer(ask)
+    values = []
+    for aggregate in aggregates:
+        found = known.value(aggregate)
         if found is None:
             return None
-        answers.append(found)
-    return answers
+        values.append(found)
+    return values
 
 
 class _KnownRows:
@@ -65,15 +67,17 @@ class _KnownRows:
         self._columns = file_columns(listing.snapshot)
         self._rows = rows
 
-    def answer(self, ask: Ask) -> Answer | None:
-        if ask.kind == "rows":
+    def value(self, aggregate: Aggregate) -> AggregateValue | None:
+        if aggregate.kind == "rows":
             return _count(self._rows)
-        field = self._field(ask.column)
+        field = self._field(aggregate.column)
         if field is None:
             return None
         if self._is_partition(field):
-            return self._of_partition(ask.kind, field)
-        return self._count_values(field) if ask.kind == "count" else self._bound(ask.kind, field)
+            return self._of_partition(aggregate.kind, field)
+        if aggregate.kind == "count":
+            return self._count_values(field)
+        return self._bound(aggregate.kind, field)
 
     # --- columns ---
 
@@ -90,7 +94,7 @@ class _KnownRows:
         names = self._listing.snapshot.partition_columns
         return field.name.lower() in {name.lower() for name in names}
 
-    def _of_partition(self, kind: str, field: StructField) -> Answer | None:
+    def _of_partition(self, kind: str, field: StructField) -> AggregateValue | None:
         values = self._columns.partition(field.name).take(self._places)
         if kind == "count":
             return _count(self._rows.filter(values.is_valid()))
@@ -98,7 +102,7 @@ class _KnownRows:
 
     # --- statistics ---
 
-    def _count_values(self, field: StructField) -> Answer | None:
+    def _count_values(self, field: StructField) -> AggregateValue | None:
         """The rows with a value; after a deletion they are known only if no row or each is null."""
         # Of arrays and maps, some writers count the nulls of the elements.
         nulls = self._nulls(field) if may_have_bounds(field.data_type) else None
@@ -108,7 +112,7 @@ class _KnownRows:
         certain = pc.or_kleene(counts.is_valid(), self._empty())
         return _count(counts) if _holds(certain) else None
 
-    def _bound(self, kind: str, field: StructField) -> Answer | None:
+    def _bound(self, kind: str, field: StructField) -> AggregateValue | None:
         columns, path = self._columns, (field.name,)
         bounds = columns.minimum(path) if kind == "min" else columns.maximum(path)
         if bounds is None:
@@ -148,13 +152,13 @@ def _holds(mask: pa.BooleanArray) -> bool:
     return bool(pc.all(mask.fill_null(False), min_count=0).as_py())
 
 
-def _count(rows: pa.Int64Array) -> Answer:
-    return Answer(pa.array([pc.sum(rows).as_py() or 0], pa.int64()), LONG)
+def _count(rows: pa.Int64Array) -> AggregateValue:
+    return AggregateValue(pa.array([pc.sum(rows).as_py() or 0], pa.int64()), LONG)
 
 
-def _extreme(kind: str, values: pa.Array, data_type: DataType) -> Answer:
+def _extreme(kind: str, values: pa.Array, data_type: DataType) -> AggregateValue:
     """Without a detour through Python's values, which know fewer days than Arrow."""
     found = pc.min(values) if kind == "min" else pc.max(values)
     if not found.is_valid:
-        return Answer(pa.nulls(1, values.type), data_type)
-    return Answer(values.slice(pc.index(values, found).as_py(), 1), data_type)
+        return AggregateValue(pa.nulls(1, values.type), data_type)
+    return AggregateValue(values.slice(pc.index(values, found).as_py(), 1), data_type)

@@ -34,7 +34,7 @@ class FileGroups:
 
     @property
     def first(self) -> pa.Int64Array:
-        """The first file of each group, which stands for the others."""
+        """The first file of each group; the others have the same values."""
         return self.order.take(self._starts())
 
     def pick(self, groups: Sequence[int]) -> FileGroups:
@@ -112,16 +112,16 @@ class Partitioning:
         return self._rows([*own, *extra])
 
     def _column(self, groups: FileGroups, field: StructField) -> tuple[StructField, pa.Array]:
-        """Of the few files that stand for their groups, not of all."""
+        """Of the first file of each group, not of all files."""
         texts = map_values(self._values().take(groups.first), self._keys[field.name])
         return field, parse_column(texts, field.data_type, column=field.name)
 
     def _rows(self, columns: Sequence[tuple[StructField, pa.Array]]) -> JavaObject:
         if not columns:
             return self._jvm.empty_rows()
-        plain = [StructField(f"c{i}", each.data_type) for i, (each, _) in enumerate(columns)]
-        table = pa.table([array for _, array in columns], names=[field.name for field in plain])
-        return self._jvm.rows(table, type_json(StructType(tuple(plain))))
+        fields = [StructField(f"c{i}", each.data_type) for i, (each, _) in enumerate(columns)]
+        table = pa.table([array for _, array in columns], names=[field.name for field in fields])
+        return self._jvm.rows(table, type_json(StructType(tuple(fields))))
 
 
 def _grouped(keys: list[pa.Array], files: pa.Int64Array) -> FileGroups:

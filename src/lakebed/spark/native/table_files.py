@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.spark_types import stored_schema, type_json
-from lakebed.spark.internals.delta_scans import table_index
+from lakebed.spark.errors.jvm_errors import reported_to
+from lakebed.spark.internals.java_indexes import table_index
 from lakebed.spark.internals.jvm import ROW_INDEX, JavaObject, Jvm
 from lakebed.spark.native.file_index import DeltaFileIndex, find_index
 from lakebed.spark.native.file_listing import Listing
@@ -32,7 +33,6 @@ from lakebed.spark.native.vector_columns import (
     VectorColumn,
     VectorReader,
 )
-from lakebed.spark.stores.failures import reported_to
 from lakebed.spec.columns.read_compatibility import check_read_compatible
 from lakebed.spec.schema import LONG, StructField, StructType
 from lakebed.transaction.read_set import OnRead
@@ -107,7 +107,7 @@ class TableFiles:
         return self._listing(self.newest.snapshot() if index is None else index.listing.snapshot)
 
     def _listing(self, snapshot: Snapshot) -> Listing:
-        """Over a later version; an error if the plan does not fit it any more."""
+        """Over a later version; an error if the plan cannot read it any more."""
         known = self.listing
         if snapshot is known.snapshot:
             return known

@@ -22,8 +22,7 @@ from pyspark.sql import functions as F
 
 from lakebed.errors import DataFileError, ObjectNotFoundError
 from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, read_vector
-from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.internals.static_calls import (
+from lakebed.spark.internals.classic_columns import (
     BYTE_ARRAY_OFFSET,
     as_integer,
     get_long,
@@ -33,6 +32,7 @@ from lakebed.spark.internals.static_calls import (
     smaller,
     total,
 )
+from lakebed.spark.internals.jvm import Jvm
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.schema import BINARY, INTEGER, StructField
 from lakebed.storage.store import Store

@@ -22,10 +22,10 @@ from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.statistics.footer_stats import collect
 from lakebed.spark.columns.projection import quote, spark_type
 from lakebed.spark.columns.spark_types import PARQUET_FIELD_ID
+from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.parquet_sink import ParquetSink, WrittenFile
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.stores import failures
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.partition_values import parse_column, serialize_column
@@ -73,7 +73,7 @@ def write_files(
     )
     columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
     place = f"{root}/{folder}" if folder else root
-    with _tidied(store, folder, names), failures.of_job("the job that writes the rows"):
+    with _tidied(store, folder, names), jvm_errors.of_job("the job that writes the rows"):
         found = sink.write(frame.select(*columns), place, len(names), _options(settings))
     files = [_file(each, folder, len(names)) for each in found]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
@@ -109,7 +109,8 @@ def _dictionary_settings(layout: FileLayout) -> dict[str, str]:
     """No dictionaries of floating-point leaves, unless the table asks for them.
 
     Spark looks 0.0 up in the dictionary of a row group, where -0.0 is another value, and would skip
-    the row group. Its writer does not tell whether there is one. See `arrow.write.parquet_bytes`.
+    the row group. Its writer does not tell whether there is a -0.0 (see
+    `arrow.write.parquet_bytes`).
     """
     if layout.configuration.get(FLOAT_DICTIONARIES, "").lower() == "true":
         return {}
@@ -135,7 +136,7 @@ def _leaf_paths(data_type: DataType, path: Path) -> Iterator[tuple[Path, DataTyp
 
 
 def _options(settings: FileSettings) -> dict[str, str]:
-    # Partition values are texts in directory names; UTC makes those of timestamps plain.
+    # Partition values are strings in directory names; with UTC those of timestamps need no zone.
     options = {"timeZone": "UTC"}
     codec = settings.compression
     if codec is not None:
@@ -208,7 +209,7 @@ def _partition_fields(layout: FileLayout) -> list[StructField]:
 
 @contextmanager
 def _tidied(store: Store, folder: str, names: Sequence[str]) -> Iterator[None]:
-    """A job that fails leaves no folders that it made on a disk, if nothing is in them."""
+    """A job that fails leaves no folders that it created on a disk, if they are empty."""
     is_new = not store.has_root()
     try:
         yield
@@ -220,7 +221,7 @@ def _tidied(store: Store, folder: str, names: Sequence[str]) -> Iterator[None]:
 
 
 def _made_by(folder: str, names: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a folder of the root may be one that Spark made for a write."""
+    """Whether a folder of the root may be one that Spark created for a write."""
     if folder:
         top = folder.partition("/")[0]
         return lambda name: name == top
@@ -269,7 +270,7 @@ def _value(directory: str) -> str | None:
 
 
 def _serialized(texts: list[str | None], field: StructField) -> list[str | None]:
-    """Spark's texts as those of the log."""
+    """The log's strings for Spark's."""
     if field.data_type == BINARY:
         raw = [None if text is None else bytes.fromhex(text) for text in texts]
         values = pa.array(raw, pa.binary())

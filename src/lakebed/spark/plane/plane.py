@@ -55,8 +55,8 @@ class Plane(Protocol):
         """
         ...
 
-    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
-        """The rows of a synthetic snapshot (`log.synthetic_snapshot`), with all its columns.
+    def scan_synthetic(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+        """All columns of a snapshot that is in no log (see `log.synthetic_snapshot`).
 
         With `positions` the last column is `POSITION`.
         """

@@ -1,8 +1,9 @@
 """The options of reads and writes: `columns` and `where` of a read, and settings of Hadoop.
 
-Workers read also the columns and files that a query does not need: Spark does not tell a Python
-data source which columns it needs, and the filters that it tells from 4.1 on cannot be trusted (see
-`workers.source`). These options say it by hand. On the native plane they change only the result.
+Workers also read the columns and files that a query does not need: Spark does not tell a Python
+data source which columns it needs, and the filters that it pushes from 4.1 on cannot be trusted
+(see `workers.data_source`). These options do it by hand. On the native plane they change only the
+result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which rows of which files a DataFrame has, as bitmaps.
 
-On the native plane tasks make the bitmaps (`internals.marked_rows`). Elsewhere rows are counted in
-words of 64 by Spark's own aggregation, so what reaches the driver is at most a bit for each row of
-the files and about twenty bytes for each row that is alone in its word. No row passes through
+On the native plane tasks make the bitmaps (`internals.executor_code`). Elsewhere rows are counted
+in words of 64 by Spark's own aggregation, so what reaches the driver is at most a bit for each row
+of the files and about twenty bytes for each row that is alone in its word. No row passes through
 Python.
 """
 

@@ -1,17 +1,56 @@
-"""The change feed as a DataFrame: the rows of all layers of some changes."""
+"""The change feed: the options of a read that ask for it, as in delta-spark, and its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparkStructType
 
+from lakebed.errors import InvalidArgumentError
+from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import Changes
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import visible_schema
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.plane.plane_options import ScanOptions
+from lakebed.spark.session.flags import parse_flag
+
+_FLAGS = ("readChangeFeed", "readChangeData")
+_ENDS = ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp")
+OPTIONS = frozenset(name.lower() for name in (*_FLAGS, *_ENDS))
+"""In lower case."""
+
+Get = Callable[[str], str | None]
+
+
+def asks_for_changes(get: Get) -> bool:
+    """`get` gives the value of an option, whatever the case of its name."""
+    texts = {name: get(name) for name in _FLAGS}
+    flags = [parse_flag(name, text) for name, text in texts.items() if text is not None]
+    return any(flags)
+
+
+def asked_range(get: Get, millis: Callable[[str], int], *, allow_beyond: bool) -> ChangeRange:
+    """`millis` parses a timestamp as the session does."""
+    for name in ("versionAsOf", "timestampAsOf"):
+        if get(name) is not None:
+            raise time_travel(f"the option {name}")
+    starting, ending = get("startingTimestamp"), get("endingTimestamp")
+    return ChangeRange(
+        starting_version=_version("startingVersion", get),
+        starting_time=None if starting is None else millis(starting),
+        ending_version=_version("endingVersion", get),
+        ending_time=None if ending is None else millis(ending),
+        allow_beyond=allow_beyond,
+    )
+
+
+def time_travel(what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the change feed is of a range of versions, but {what} names a single one",
+        hint="leave it out, and give startingVersion and endingVersion",
+    )
 
 
 def change_feed(
@@ -34,9 +73,19 @@ def _rows(session: SparkSession, plane: Plane, changes: Changes) -> DataFrame:
     if not changes.layers:
         schema = SparkStructType.fromJson(visible_schema(changes.schema).to_json())
         return session.createDataFrame([], schema)
-    frames = [plane.scan_made(layer) for layer in changes.layers]
+    frames = [plane.scan_synthetic(layer) for layer in changes.layers]
     while len(frames) > 1:
-        # In pairs: one after the other, Spark would look at the first of many very often.
+        # In pairs: in a chain of unions Spark would analyze the first ones again for each.
         pairs = zip(frames[::2], frames[1::2], strict=False)
         frames = [*(one.union(other) for one, other in pairs), *frames[len(frames) & ~1 :]]
     return frames[0]
+
+
+def _version(name: str, get: Get) -> int | None:
+    text = get(name)
+    try:
+        return None if text is None else int(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{name} is {text!r}", hint="versions are whole numbers from 0 on"
+        ) from error

@@ -72,7 +72,7 @@ class CommandReads:
 
     def _look_at_plan(self, frame: DataFrame) -> None:
         """A server reads the newest version, which is not older than the one of the command."""
-        from lakebed.spark.internals.connect.connect_reads import sources_of
+        from lakebed.spark.internals.connect.connect_plans import sources_of
 
         if self._target is not None and any(map(self._may_be_target, sources_of(frame))):
             self.reads_target = True

@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
-from lakebed.spark.planes import plane_for
-from lakebed.spark.read.change_feed import change_feed
-from lakebed.spark.read.change_feed_request import (
+from lakebed.spark.plane_selection import plane_for
+from lakebed.spark.read.change_feed import (
     OPTIONS,
     asked_range,
     asks_for_changes,
+    change_feed,
     time_travel,
 )
 from lakebed.spark.session.flags import parse_flag
@@ -44,8 +44,8 @@ class ReadRequest:
 
     format: str | None = None
     has_schema: bool = False
-    moment: int | None = None
-    """A time in milliseconds since 1970, in the place of the option timestampAsOf."""
+    timestamp_millis: int | None = None
+    """Milliseconds since 1970; replaces the option timestampAsOf."""
     _options: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def set(self, key: str, value: Any) -> None:
@@ -71,11 +71,11 @@ class ReadRequest:
             )
         if asks_for_changes(self.get):
             return self._load_changes(spark, self._path(path), is_exact)
-        location, version, moment = self._when(spark, self._path(path), is_exact)
+        location, version, millis = self._when(spark, self._path(path), is_exact)
         options = dict(self._other_options())
         store, root = open_location(spark, location, options)
-        snapshot = TableLog(store).snapshot(version, moment)
-        is_time_travel = version is not None or moment is not None
+        snapshot = TableLog(store).snapshot(version, millis)
+        is_time_travel = version is not None or millis is not None
         plane = plane_for(spark, store, root, options)
         follows = not is_time_travel and follows_tables(spark)
         return plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
@@ -115,8 +115,8 @@ class ReadRequest:
                     hint="leave out one of them",
                 )
             path, version, timestamp = suffix.table, suffix.version, suffix.timestamp
-        if self.moment is not None:
-            return path, None, self.moment
+        if self.timestamp_millis is not None:
+            return path, None, self.timestamp_millis
         if version is not None:
             return path, _version(version), None
         return path, None, None if timestamp is None else millis_of(spark, timestamp)

@@ -95,12 +95,12 @@ class _Explainer:
         self._names = _Names(self._listing.snapshot.schema, self._listing.mode)
         self._on_partitions = self._read(scan.partition_filters)
         self._on_data = self._read(scan.data_filters)
-        self._all = self._listing.choose([], []).groups.order
-        self._in_partitions = self._listing.choose(self._on_partitions, []).groups.order
-        self._chosen = self._listing.choose(self._on_partitions, self._on_data).groups.order
+        self._all = self._listing.select([], []).groups.order
+        self._in_partitions = self._listing.select(self._on_partitions, []).groups.order
+        self._selected = self._listing.select(self._on_partitions, self._on_data).groups.order
 
     def report(self) -> ScanReport:
-        read = self._chosen
+        read = self._selected
         pruned = len(self._all) - len(self._in_partitions)
         derived = self._spared_by_generated(self._on_data)
         snapshot = self._listing.snapshot
@@ -165,14 +165,14 @@ class _Explainer:
                 yield self._row_predicate(each)
 
     def _partition_predicate(self, filter_: Filter) -> Predicate:
-        kept = len(self._listing.choose([filter_], []).groups.order)
+        kept = len(self._listing.select([filter_], []).groups.order)
         return Predicate(self._sql(filter_.source), "partition", len(self._all) - kept)
 
     def _data_predicate(self, filter_: Filter) -> Predicate:
         sql = self._sql(filter_.source)
         if not _is_understood(filter_.expression):
             return Predicate(sql, "rows", None, "no statistics can tell")
-        kept = len(self._listing.choose(self._on_partitions, [filter_]).groups.order)
+        kept = len(self._listing.select(self._on_partitions, [filter_]).groups.order)
         spared = len(self._in_partitions) - kept
         note = "" if spared else self._why_nothing(filter_.expression)
         if spared and self._spared_by_generated([filter_]) == spared:
@@ -202,7 +202,7 @@ class _Explainer:
 
 
 class _Names:
-    """Column names in Spark's texts: those of data files become those of the table."""
+    """Replaces the column names of data files in Spark's strings by those of the table."""
 
     def __init__(self, schema: StructType, mode: str) -> None:
         pairs = {stored_name(field, mode): field.name for _, field in walk_fields(schema)}

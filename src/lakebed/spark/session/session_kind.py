@@ -1,7 +1,10 @@
-"""Spark's functions for the kind of session at hand: classic, or Spark Connect.
+"""What kind a session is: classic or of Spark Connect, enabled for Delta tables, or served.
 
-Columns of the two kinds do not mix. `pyspark.sql.functions` goes by the environment of the process,
-in which sessions of both kinds may live; this goes by the session or the DataFrame.
+A session is enabled by a setting of its own. It is served if it is one of Spark Connect whose
+server is `lakebed server`.
+
+Columns of the two kinds do not mix. `pyspark.sql.functions` depends on the environment of the
+process, which may have sessions of both kinds; `functions_of` depends on the session.
 """
 
 from __future__ import annotations
@@ -9,6 +12,13 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+
+ENABLED = "spark.lakebed.enabled"
+SERVER = "spark.lakebed.server"
+"""The setting that only sessions of `lakebed server` have."""
 
 
 def is_connect(value: object) -> bool:
@@ -23,6 +33,22 @@ def functions_of(value: object) -> Any:
     return _classic()
 
 
+def is_enabled(spark: SparkSession) -> bool:
+    """Whether the session reads and writes Delta tables."""
+    return bool(spark.conf.get(ENABLED, "false") == "true")
+
+
+def is_served(session: Any) -> bool:
+    """Whether the server of a session reads and writes Delta tables. Asked once for a session."""
+    if not is_connect(session):
+        return False
+    found = _known.get(session)
+    if found is None:
+        found = session.conf.get(SERVER, None) is not None
+        _known[session] = found
+    return found
+
+
 _CONNECT = "pyspark.sql.connect."
 
 
@@ -32,7 +58,7 @@ def _classic() -> Any:
 
 
 class _Unwrapped:
-    """The classic functions without the switch in front of them that asks the environment."""
+    """The classic functions without their wrappers, which check the environment."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -40,3 +66,6 @@ class _Unwrapped:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._module, name)
         return getattr(found, "__wrapped__", found)
+
+
+_known: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Times that users of Spark write as text."""
+"""Timestamps that users write as strings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from lakebed.errors import InvalidArgumentError
 
 
 def millis_of(session: SparkSession, timestamp: str) -> int:
-    """A time as Spark reads it: in the time zone of the session, if it names none."""
-    query = "SELECT unix_millis(TRY_CAST(:moment AS TIMESTAMP))"
-    found = session.sql(query, args={"moment": timestamp}).head()
+    """The milliseconds since 1970. Without a time zone, that of the session counts, as in Spark."""
+    query = "SELECT unix_millis(TRY_CAST(:text AS TIMESTAMP))"
+    found = session.sql(query, args={"text": timestamp}).head()
     if found is None or found[0] is None:
         raise InvalidArgumentError(
             f"{timestamp!r} is not a time",

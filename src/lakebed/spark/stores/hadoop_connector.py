@@ -1,11 +1,11 @@
 """How Hadoop reaches the store of a table: which connector, and with which settings.
 
-Users give either kind of names, those of `storage_options` or Hadoop's; `spark.store_options` makes
-the first kind of them for obstore, and this module the second one for Spark's reader and writer.
+Users give either kind of names, those of `storage_options` or Hadoop's. `store_options` translates
+them to the first kind for obstore, and this module to the second for Spark's reader and writer.
 
-Hadoop keeps one connection for each scheme and bucket, with the settings of whoever asked first: a
+Hadoop keeps one connection for each scheme and bucket, with the settings of the first use: a
 read with a wrong password would spoil all later ones. So settings that come with a single read or
-write get a scheme of their own, which is made of a digest of them and has the same connector.
+write get a scheme of their own, with a digest of them in its name and the same connector.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from lakebed.storage.options import is_storage_option, parse_options
 
 
 @dataclass(frozen=True)
-class HadoopWay:
-    """`root` is the folder of the table as Hadoop names it."""
+class HadoopAccess:
+    """Hadoop reaches the store. `root` is the folder of the table as Hadoop names it."""
 
     root: str
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
-class NoWay:
-    """`reason` says why Hadoop does not reach the store, `advice` what would help."""
+class NoHadoopAccess:
+    """`reason` is why Hadoop does not reach the store, `advice` what would help."""
 
     reason: str
     advice: str
 
 
-def hadoop_way(
+def hadoop_access(
     root: str, options: Mapping[str, str], has_connector: Callable[[str], bool]
-) -> HadoopWay | NoWay:
+) -> HadoopAccess | NoHadoopAccess:
     """`has_connector` says whether Hadoop knows a scheme; `options` are those of one operation."""
     scheme, _, rest = root.partition("://")
     given = hadoop_options(options)
     kind = SCHEMES.get(scheme.lower())
     if kind not in _CONNECTORS:
         if kind == "file" or has_connector(scheme):
-            return HadoopWay(root, given)
-        return NoWay(f"Hadoop has no connector for {scheme}://", "Use another store.")
+            return HadoopAccess(root, given)
+        return NoHadoopAccess(f"Hadoop has no connector for {scheme}://", "Use another store.")
     connector = _CONNECTORS[kind]
     names = (*connector.schemes, scheme) if options else (scheme, *connector.schemes)
     known = next((name for name in names if has_connector(name)), None)
     if known is None:
-        return NoWay(
+        return NoHadoopAccess(
             f"Spark has no Hadoop connector for {scheme}://",
             f'Start the session with lakebed.session(..., stores=["{connector.store}"]).',
         )
@@ -60,11 +60,11 @@ def hadoop_way(
         config["instance_credentials"] = "true"
     unknown = sorted(name for name in config if name not in connector.names | _HARMLESS)
     if unknown:
-        return NoWay(
+        return NoHadoopAccess(
             f"Hadoop's connector has no setting for {', '.join(unknown)}",
             "Give credentials that the connector knows as well; docs/object_stores.md lists them.",
         )
-    return connector.way(
+    return connector.access(
         known, scheme, where, rest, {**given, **connector.translate(where, config)}
     )
 
@@ -84,7 +84,7 @@ class _Connector:
     schemes: tuple[str, ...]
     names: frozenset[str]
     translate: Callable[[Location, Mapping[str, str]], dict[str, str]]
-    way: Callable[[str, str, Location, str, dict[str, str]], HadoopWay | NoWay]
+    access: Callable[[str, str, Location, str, dict[str, str]], HadoopAccess | NoHadoopAccess]
 
 
 def _s3_settings(where: Location, config: Mapping[str, str]) -> dict[str, str]:
@@ -118,13 +118,13 @@ def _s3_provider(config: Mapping[str, str]) -> str | None:
     return None
 
 
-def _s3_way(
+def _s3_access(
     known: str, scheme: str, where: Location, rest: str, settings: dict[str, str]
-) -> HadoopWay:
+) -> HadoopAccess:
     del where
     if known != "s3a":
-        # Somebody else's connector for s3://, which knows no settings of this one.
-        return HadoopWay(f"{known}://{rest}", _uncached(settings, known))
+        # Another connector for s3://, which does not know the settings of this one.
+        return HadoopAccess(f"{known}://{rest}", _uncached(settings, known))
     if settings:
         scheme = f"{known}-{_digest(settings)}"
         settings = _uncached(settings, "s3a", "s3")
@@ -132,7 +132,7 @@ def _s3_way(
         # Clones refer to files by s3:// too.
         system = f"{_S3A}.S3AFileSystem"
         settings = {**settings, f"fs.{scheme}.impl": system, "fs.s3.impl": system}
-    return HadoopWay(f"{scheme}://{rest}", settings)
+    return HadoopAccess(f"{scheme}://{rest}", settings)
 
 
 def _azure_settings(where: Location, config: Mapping[str, str]) -> dict[str, str]:
@@ -170,19 +170,19 @@ def _azure_host(where: Location, config: Mapping[str, str]) -> str:
     return host
 
 
-def _azure_way(
+def _azure_access(
     known: str, scheme: str, where: Location, rest: str, settings: dict[str, str]
-) -> HadoopWay | NoWay:
+) -> HadoopAccess | NoHadoopAccess:
     del scheme
     host = settings.pop(_ACCOUNT, where.authority.partition("@")[2])
     if not host:
-        return NoWay(
+        return NoHadoopAccess(
             "the URL does not name the storage account",
             "Write abfss://container@account.dfs.core.windows.net/path.",
         )
     container, _, path = rest.partition("/")
     root = f"{known}://{container.partition('@')[0]}@{host}/{path}".rstrip("/")
-    return HadoopWay(root, _uncached(settings, "abfs", "abfss"))
+    return HadoopAccess(root, _uncached(settings, "abfs", "abfss"))
 
 
 def _google_settings(where: Location, config: Mapping[str, str]) -> dict[str, str]:
@@ -200,11 +200,11 @@ def _google_settings(where: Location, config: Mapping[str, str]) -> dict[str, st
     return found
 
 
-def _google_way(
+def _google_access(
     known: str, scheme: str, where: Location, rest: str, settings: dict[str, str]
-) -> HadoopWay:
+) -> HadoopAccess:
     del scheme, where
-    return HadoopWay(f"{known}://{rest}", _uncached(settings, "gs"))
+    return HadoopAccess(f"{known}://{rest}", _uncached(settings, "gs"))
 
 
 def _uncached(settings: dict[str, str], *schemes: str) -> dict[str, str]:
@@ -250,7 +250,7 @@ _CONNECTORS = {
             {*_S3_NAMES, "virtual_hosted_style_request", "skip_signature", "instance_credentials"}
         ),
         _s3_settings,
-        _s3_way,
+        _s3_access,
     ),
     "az": _Connector(
         "azure",
@@ -263,7 +263,7 @@ _CONNECTORS = {
             }
         ),
         _azure_settings,
-        _azure_way,
+        _azure_access,
     ),
     "gs": _Connector(
         "gcs",
@@ -275,6 +275,6 @@ _CONNECTORS = {
             }
         ),
         _google_settings,
-        _google_way,
+        _google_access,
     ),
 }

@@ -42,8 +42,8 @@ def storage_options(
     if SINGLE_WRITER in settings:
         found["single_writer"] = settings[SINGLE_WRITER]
     # A name of the user's own may be any of several spellings; ours are prefixed.
-    plain = {_unprefixed(key) for key in given}
-    return {**{k: v for k, v in found.items() if _unprefixed(k) not in plain}, **given}
+    names_given = {_unprefixed(key) for key in given}
+    return {**{k: v for k, v in found.items() if _unprefixed(k) not in names_given}, **given}
 
 
 def translated(where: Location, settings: Mapping[str, str]) -> dict[str, str]:
@@ -128,7 +128,7 @@ def _as(name: str) -> Callable[[str], dict[str, str]]:
 
 
 def _with_scheme(found: dict[str, str]) -> dict[str, str]:
-    """Hadoop's endpoints may be plain names of hosts, and another setting says whether with TLS."""
+    """Hadoop's endpoints may be host names, and another setting says whether with TLS."""
     tls = found.pop(_TLS, "true").lower() == "true"
     endpoint = found.get(_ENDPOINT)
     if endpoint is None:

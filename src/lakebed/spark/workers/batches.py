@@ -34,9 +34,9 @@ _VARIANT = pa.struct(
 
 def spark_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema that Spark expects; that of the table, but for variants."""
-    plain = to_arrow_schema(schema)
+    arrow = to_arrow_schema(schema)
     fields = [
-        plain.field(i).with_type(_spark_type(field.data_type))
+        arrow.field(i).with_type(_spark_type(field.data_type))
         for i, field in enumerate(schema.fields)
     ]
     return pa.schema(fields)
@@ -98,12 +98,12 @@ def _spark_type(data_type: DataType) -> pa.DataType:
         return to_arrow_type(data_type)
     if isinstance(data_type, StructType):
         return pa.struct(list(spark_schema(data_type)))
-    plain = to_arrow_type(data_type)
+    arrow = to_arrow_type(data_type)
     if isinstance(data_type, ArrayType):
-        return pa.list_(plain.value_field.with_type(_spark_type(data_type.element_type)))
+        return pa.list_(arrow.value_field.with_type(_spark_type(data_type.element_type)))
     assert isinstance(data_type, MapType)
-    item = plain.item_field.with_type(_spark_type(data_type.value_type))
-    return pa.map_(plain.key_field, item)
+    item = arrow.item_field.with_type(_spark_type(data_type.value_type))
+    return pa.map_(arrow.key_field, item)
 
 
 def _has_variant(data_type: DataType) -> bool:

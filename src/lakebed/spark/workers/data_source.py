@@ -19,11 +19,11 @@ from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spark.columns.spark_types import visible_schema
+from lakebed.spark.errors.encoded_errors import encoding_errors
 from lakebed.spark.plane.plane_options import COLUMNS, ScanOptions
-from lakebed.spark.session.carried_errors import carried
 from lakebed.spark.stores.store_options import translated
 from lakebed.spark.workers.batches import file_batches
-from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM, balanced
+from lakebed.spark.workers.read_tasks import DEFAULT_PARALLELISM, balanced
 from lakebed.spec.columns.read_compatibility import check_read_compatible
 from lakebed.spec.schema import StructType, as_nullable, parse_schema, transform
 from lakebed.storage import open_store
@@ -45,7 +45,7 @@ class LakebedSource(DataSource):
     """Reads by path alone. Lakebed's reader uses it.
 
     It is not called `delta`: Spark does not tell a Python source where a table of its catalog is,
-    and `USING delta` would make names that lead to no table.
+    and `USING delta` would create names without a table.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -57,7 +57,7 @@ class LakebedSource(DataSource):
         return "lakebed"
 
     def schema(self) -> SparkStructType:
-        with carried():
+        with encoding_errors():
             snapshot = self._request.snapshot()
             # Spark keeps this object: the version that was looked at is the one that is read.
             self._request = self._request.at(snapshot.version)
@@ -129,7 +129,7 @@ class Reader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        with carried():
+        with encoding_errors():
             plan = self._request.plan()
             if self._request.get(FOLLOWS) is not None:
                 plan = self._with_known_columns(plan)
@@ -150,7 +150,7 @@ class Reader(DataSourceReader):
         if not isinstance(partition, Task):
             # Spark makes a partition of its own where there is none.
             return
-        with carried():
+        with encoding_errors():
             for row in partition.plan.files.to_pylist():
                 yield from file_batches(partition.plan, row, self._schema)
 

@@ -1,13 +1,15 @@
-"""Scans of snapshots that are in no log: what to read goes to the workers with the query.
+"""Files of a scan dealt to tasks, and scans of snapshots that are in no log.
 
-The tasks are the rows of a small DataFrame, not part of the function that reads them, so that a
-worker gets its own task alone: a change of many files has a deletion vector in it for each.
+What to read of such a snapshot goes to the workers with the query. The tasks are the rows of a
+small DataFrame, not part of the function that reads them, so that a worker gets its own task alone:
+a change of many files has a deletion vector in it for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
 
 import orjson
 import pyarrow as pa
@@ -16,10 +18,15 @@ from pyspark.sql.types import StructType as SparkStructType
 
 from lakebed.arrow.scan import ScanPlan
 from lakebed.spark.columns.spark_types import visible_schema
+from lakebed.spark.errors.encoded_errors import encoding_errors
 from lakebed.spark.session.arrow_frames import arrow_frame
-from lakebed.spark.session.carried_errors import carried
 from lakebed.spark.workers.batches import file_batches
-from lakebed.spark.workers.tasks import balanced
+
+DEFAULT_PARALLELISM = 8
+"""Where the number of cores is not known."""
+TASK_BYTES = 128 * 1024 * 1024
+OPEN_BYTES = 4 * 1024 * 1024
+"""The cost of opening a file, as bytes that could be read meanwhile; Spark's own estimate."""
 
 _NUMBER, _TASK = "number", "task"
 
@@ -35,7 +42,7 @@ class ReadTask:
         return cls(replace(plan, files=plan.files.schema.empty_table()))
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with carried():
+        with encoding_errors():
             for batch in batches:
                 for task in batch.column(_TASK).to_pylist():
                     for file in orjson.loads(task):
@@ -60,3 +67,17 @@ def task_table(plan: ScanPlan, parallelism: int) -> pa.Table:
     texts = [orjson.dumps([files[place] for place in places]) for places in tasks]
     numbers = pa.array(range(len(tasks)), pa.int64())
     return pa.table({_NUMBER: numbers, _TASK: pa.array(texts, pa.binary())})
+
+
+def balanced(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
+    """The places of the files of each task: enough tasks for all cores, none much too large."""
+    costs = [size + OPEN_BYTES for size in sizes]
+    wanted = max(-(-sum(costs) // TASK_BYTES), parallelism)
+    tasks: list[list[int]] = [[] for _ in range(min(wanted, len(costs)))]
+    loads = [(0, number) for number in range(len(tasks))]
+    heapify(loads)
+    for place in sorted(range(len(costs)), key=lambda place: -costs[place]):
+        load, number = loads[0]
+        tasks[number].append(place)
+        heapreplace(loads, (load + costs[place], number))
+    return tasks

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.log.deleted_rows import deleted_rows
+from lakebed.spark.errors.encoded_errors import encoding_errors
 from lakebed.spark.plane.position_bitmaps import FILE, SEEN, row_indexes
 from lakebed.spark.plane.vector_files import WrittenVector
-from lakebed.spark.session.carried_errors import carried
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage.store import Store
@@ -36,7 +36,7 @@ class VectorTask:
     prefix_length: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with carried():
+        with encoding_errors():
             waiting: list[_Marked] = []
             for marked in self._by_file(batches):
                 waiting.append(marked)

@@ -1,4 +1,4 @@
-"""The plane of Python workers: what it asks of Spark, from the client's side."""
+"""The data plane of Python workers, seen from the driver or the client."""
 
 from __future__ import annotations
 
@@ -39,11 +39,9 @@ from lakebed.spark.plane.vector_files import WrittenVector
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.stores.store_options import storage_options
 from lakebed.spark.workers import data_source as source
-from lakebed.spark.workers.curve_tasks import PartsTask
-from lakebed.spark.workers.read_tasks import scan_plan
-from lakebed.spark.workers.tasks import DEFAULT_PARALLELISM
+from lakebed.spark.workers.read_tasks import DEFAULT_PARALLELISM, scan_plan
 from lakebed.spark.workers.vector_tasks import SCHEMA, VectorTask, written_vector
-from lakebed.spark.workers.write_tasks import write_files
+from lakebed.spark.workers.write_tasks import PartsTask, write_files
 from lakebed.spec.actions import Add, DeletionVector
 from lakebed.spec.columns.read_compatibility import check_read_compatible
 from lakebed.storage.store import Store
@@ -56,10 +54,10 @@ def register(session: SparkSession) -> None:
         vars(session)[_REGISTERED] = True
 
 
-def register_if_free(session: SparkSession, made: type[DataSource]) -> None:
+def register_if_free(session: SparkSession, new: type[DataSource]) -> None:
     """A name is taken if something in a JAR has it, or if an older session has registered it."""
     try:
-        session.dataSource.register(made)
+        session.dataSource.register(new)
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
@@ -102,7 +100,7 @@ class WorkersPlane:
         install_scan_rule(Jvm.of(self.session))
 
     def _is_understood(self, where: str, snapshot: Snapshot) -> bool:
-        """Whether workers, who know no Spark and no zone but UTC, find the same rows as Spark."""
+        """Whether workers, which have no Spark and only UTC, find the same rows as Spark."""
         try:
             predicate = parse_predicate(where, snapshot.schema)
         except PredicateError:
@@ -119,7 +117,7 @@ class WorkersPlane:
         follows: bool,
     ) -> DataFrame:
         shown = visible_schema(asked.picked(snapshot.schema))
-        reader = _plain_reader(self.session).format(source.LakebedSource.name())
+        reader = _spark_reader(self.session).format(source.LakebedSource.name())
         reader = reader.schema(SparkStructType.fromJson(shown.to_json()))
         found = self._source_options(asked, options, only)
         found |= {source.FOLLOWS: "true"} if follows else {source.VERSION: str(snapshot.version)}
@@ -137,7 +135,7 @@ class WorkersPlane:
         if not is_connect(self.session):
             self._install_scan_rule()
             return frame
-        from lakebed.spark.internals.connect.connect_reads import with_options
+        from lakebed.spark.internals.connect.connect_plans import with_options
 
         newest = NewestVersion(TableLog(self.store), snapshot)
 
@@ -151,7 +149,7 @@ class WorkersPlane:
 
         return with_options(frame, options)
 
-    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
+    def scan_synthetic(self, snapshot: Snapshot, *, positions: bool = False) -> DataFrame:
         plan = plan_scan(snapshot, position=POSITION if positions else None)
         parallelism = int(_parallelism(self.session) or DEFAULT_PARALLELISM)
         return scan_plan(self.session, plan, parallelism)
@@ -164,8 +162,7 @@ class WorkersPlane:
     def find_positions(self, frame: DataFrame, sums: Mapping[str, Column]) -> Positions:
         return find_positions(frame, sums)
 
-    def track_positions(self, frame: DataFrame) -> TrackedRows | None:  # noqa: ARG002
-        """None: workers do not report the rows that they write."""
+    def track_positions(self, frame: DataFrame) -> TrackedRows | None:  # noqa: ARG002 - no hook
         return None
 
     def write_vectors(
@@ -200,7 +197,7 @@ class WorkersPlane:
 
     def num_partitions(
         self,
-        frame: DataFrame,  # noqa: ARG002 - nobody can tell
+        frame: DataFrame,  # noqa: ARG002 - Spark does not say
         layout: FileLayout,  # noqa: ARG002
     ) -> int | None:
         return None
@@ -230,8 +227,8 @@ class WorkersPlane:
 _REGISTERED = "_lakebed_source"
 
 
-def _plain_reader(session: SparkSession) -> Any:
-    """Spark's own reader; `session.read` would lead back here."""
+def _spark_reader(session: SparkSession) -> Any:
+    """Spark's own reader; `session.read` may be Lakebed's."""
     kind = "connect.readwriter" if is_connect(session) else "readwriter"
     return import_module(f"pyspark.sql.{kind}").DataFrameReader(session)
 

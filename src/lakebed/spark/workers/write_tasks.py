@@ -6,6 +6,7 @@ that another attempt overtook, leaves files that no commit names.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -14,10 +15,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.arrow.write.write import rows_by_partition, write_file
+from lakebed.data_files.curves import Curve
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.arrow_cast import cast_table
+from lakebed.spark.errors.encoded_errors import encoding_errors
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.session.carried_errors import carried
 from lakebed.spec.actions import Add
 from lakebed.storage.store import Store
 
@@ -42,12 +44,34 @@ class WriteTask:
         return cls(store, coded, settings.max_rows_per_file, settings.folder)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with carried():
+        with encoding_errors():
             files = _OpenFiles(self)
             for batch in batches:
                 if batch.num_rows:
                     yield from map(_row, files.take(cast_table(batch, self.layout.schema)))
             yield from map(_row, files.close())
+
+
+@dataclass(frozen=True)
+class PartsTask:
+    """What `mapInArrow` runs: adds to each row the part of a space-filling curve that it is on.
+
+    The parts are those of `CurveKeys.java`.
+    """
+
+    columns: list[str]
+    curve: Curve
+    starts: list[int]
+    marks: list[int]
+    name: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with encoding_errors():
+            for batch in batches:
+                keys = self.curve.keys([batch.column(column) for column in self.columns])
+                parts = [self.marks[bisect_right(self.starts, key)] for key in keys]
+                field = pa.field(self.name, pa.int32(), nullable=False)
+                yield batch.append_column(field, pa.array(parts, pa.int32()))
 
 
 def write_files(

@@ -1,1 +1,1 @@
-"""Making a DataFrame fit for a table."""
+"""Preparing the rows of a DataFrame for a table."""

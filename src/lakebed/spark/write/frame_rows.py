@@ -72,7 +72,7 @@ class FrameRows:
         return self if frame is self.frame else replace(self, frame=frame)
 
     def write(self, layout: FileLayout, rule: str | None = None) -> WrittenFiles:
-        """Makes the rows fit the table and writes them. `rule` must be true for each of them."""
+        """Prepares the rows for the table and writes them. `rule` must be true for each of them."""
         local = None if rule is not None else self._local_rows(layout)
         if local is not None:
             settings = self._settings(layout)
@@ -93,7 +93,7 @@ class FrameRows:
         return replace(self.settings, compression=codec, folder=folder)
 
     def _local_rows(self, layout: FileLayout) -> pa.Table | None:
-        """The rows, if they are in the plan and Arrow alone can make them fit the table."""
+        """The rows, if they are in the plan and Arrow alone can prepare them for the table."""
         if is_connect(self.frame) or _needs_spark(self.schema, layout):
             return None
         from lakebed.spark.internals.parquet_sink import local_rows
@@ -127,19 +127,19 @@ class FrameRows:
 
 
 def _counted(add: Add) -> Add:
-    """With no statistics but the number of rows, which row ids are made of."""
+    """With no statistics but the number of rows, which row ids depend on."""
     count = orjson.loads(add.stats or "{}")[NUM_RECORDS]
     return replace(add, stats=orjson.dumps({NUM_RECORDS: count}).decode())
 
 
 def _needs_spark(given: StructType, layout: FileLayout) -> bool:
     """Whether the table has rules or values that are expressions, or draws identity values."""
-    plain = not layout.properties.constraints and all(
+    has_no_rules = not layout.properties.constraints and all(
         not any(key.startswith(_EXPRESSIONS) for key in column.metadata)
         for _, column in walk(layout.schema)
     )
     others = (each for column in given.fields for each in walk_types(column.data_type))
-    return not plain or any(not _is_arrow(each) for each in others)
+    return not has_no_rules or any(not _is_arrow(each) for each in others)
 
 
 def _is_arrow(data_type: DataType) -> bool:

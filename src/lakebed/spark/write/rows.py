@@ -1,4 +1,5 @@
-"""Making a DataFrame fit for a table: the twin of `arrow.write.rows`, in Spark's own expressions.
+"""Preparing the rows of a DataFrame for a table: the twin of `arrow.write.rows`, in Spark's own
+expressions.
 
 PROTOCOL: Column Invariants, CHECK Constraints, Generated Columns, Default Columns, Identity
 Columns. Columns are matched by name and converted, absent ones filled, and rows that break a rule
@@ -18,10 +19,10 @@ from lakebed.errors import SchemaMismatchError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.spark.columns.projection import quote, spark_type
 from lakebed.spark.columns.sql_expressions import sql_column, table_expression
-from lakebed.spark.session.rule_errors import rule_message
+from lakebed.spark.errors.rule_errors import rule_message
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.write.generated_values import default_value, generated_value
-from lakebed.spark.write.type_conversion import fitted, limited
+from lakebed.spark.write.type_conversion import converted, limited
 from lakebed.spec.columns.column_metadata import (
     generation_expression,
     identity,
@@ -58,29 +59,31 @@ def prepare_frame(
     numbering: int | None = None,
     condition: str | None = None,
     keeps_identity: bool = False,
-    carried: Sequence[str] = (),
+    extra_columns: Sequence[str] = (),
 ) -> DataFrame:
     """The columns of the table, in its order and types, with every rule checked as rows pass.
 
     `given` is the schema of the frame. `numbering` is how many partitions it has, if known; values
     of identity columns then leave no large gaps. `condition` is one rule more. With
     `keeps_identity` the rows bring values of identity columns that the table has given them.
-    `carried` are more columns of the frame, which follow those of the table as they are.
+    `extra_columns` are more columns of the frame, which follow those of the table as they are.
     """
-    preparation = _Preparation(frame, given, layout, numbering, keeps_identity, tuple(carried))
+    preparation = _Preparation(
+        frame, given, layout, numbering, keeps_identity, tuple(extra_columns)
+    )
     return preparation.run(condition)
 
 
 def conform(
-    frame: DataFrame, given: StructType, schema: StructType, carried: Sequence[str] = ()
+    frame: DataFrame, given: StructType, schema: StructType, extra_columns: Sequence[str] = ()
 ) -> DataFrame:
     """Rows that are in the table already, with the columns of its newer schema.
 
-    `carried` are more columns of the frame, which follow as they are.
+    `extra_columns` are more columns of the frame, which follow as they are.
     """
     f = functions_of(frame)
     columns = [_conformed(f, given.find(field.name), field) for field in schema.fields]
-    return frame.select(*columns, *[f.col(quote(name)) for name in carried])
+    return frame.select(*columns, *[f.col(quote(name)) for name in extra_columns])
 
 
 class _Preparation:
@@ -91,7 +94,7 @@ class _Preparation:
         layout: FileLayout,
         numbering: int | None,
         keeps_identity: bool,
-        carried: tuple[str, ...],
+        extra_columns: tuple[str, ...],
     ) -> None:
         self._frame = frame
         self._given = given
@@ -100,11 +103,11 @@ class _Preparation:
         self._keeps_identity = keeps_identity
         self._schema = layout.schema
         self._f = functions_of(frame)
-        self._carried = [self._f.col(quote(name)) for name in carried]
+        self._extra_columns = [self._f.col(quote(name)) for name in extra_columns]
 
     def run(self, condition: str | None) -> DataFrame:
         values = [self._filled(field) for field in self._schema.fields]
-        filled = self._frame.select(*values, *self._carried)
+        filled = self._frame.select(*values, *self._extra_columns)
         computed = self._computed(filled)
         rules = list(self._rules(condition))
         return computed.where(self._all(rules)) if rules else computed
@@ -125,7 +128,7 @@ class _Preparation:
                 hint=f"leave {field.name!r} out of the data",
             )
         column = self._f.col(quote(source.name))
-        value = fitted(self._f, column, source.data_type, field.data_type)
+        value = converted(self._f, column, source.data_type, field.data_type)
         return limited(self._f, value, field).alias(field.name)
 
     def _numbered(self, field: StructField) -> Column:
@@ -162,7 +165,7 @@ class _Preparation:
             else self._f.col(quote(field.name))
             for field in self._schema.fields
         ]
-        return frame.select(*columns, *self._carried)
+        return frame.select(*columns, *self._extra_columns)
 
     # --- rules ---
 
@@ -225,7 +228,7 @@ def _conformed(f: Any, source: StructField | None, field: StructField) -> Column
     if source is None:
         return f.lit(None).cast(spark_type(field.data_type)).alias(field.name)
     value = f.col(quote(source.name))
-    return fitted(f, value, source.data_type, field.data_type).alias(field.name)
+    return converted(f, value, source.data_type, field.data_type).alias(field.name)
 
 
 def _tests(

@@ -1,7 +1,7 @@
 """Converting columns of a DataFrame to the types of a table, at every depth.
 
 Nothing that a value has is dropped on the way: a field that the table does not have is an error,
-and whether one that only the table has may be null is for the caller to say. Texts of limited
+and whether one that only the table has may be null is for the caller to say. Strings of limited
 length are as Spark stores them: `char(n)` padded, neither longer than n.
 """
 
@@ -15,7 +15,7 @@ from pyspark.sql import Column
 
 from lakebed.errors import SchemaMismatchError
 from lakebed.spark.columns.projection import is_same_type, spark_type
-from lakebed.spark.session.rule_errors import rule_message
+from lakebed.spark.errors.rule_errors import rule_message
 from lakebed.spark.write.store_casts import Cast, exact_cast
 from lakebed.spec.columns.column_metadata import LengthLimit, length_limits
 from lakebed.spec.schema import (
@@ -30,16 +30,19 @@ from lakebed.spec.schema import (
 
 
 @dataclass(frozen=True)
-class Fitting:
-    """Values as those of a column, fields of structs by name. `f` are Spark's functions."""
+class TypeConversion:
+    """Converts values to the type of a column, structs field by field and by name.
+
+    `f` are Spark's functions.
+    """
 
     f: Any
     cast: Cast = exact_cast
-    """What is done where types without parts differ."""
+    """How values of other atomic types are converted."""
     fills: bool = True
     """Fields that only the table has are null; else they are an error."""
 
-    def fitted(
+    def converted(
         self,
         value: Column,
         given: DataType,
@@ -58,7 +61,7 @@ class Fitting:
             return self._struct(value, given, wanted, path, current)
         if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
             inner = (given.element_type, wanted.element_type, (*path, "element"))
-            return f.transform(value, lambda element: self.fitted(element, *inner))
+            return f.transform(value, lambda element: self.converted(element, *inner))
         if isinstance(given, MapType) and isinstance(wanted, MapType):
             return self._map(value, given, wanted, path)
         return self.cast(value, given, wanted, path)
@@ -93,17 +96,17 @@ class Fitting:
             kept = self.f.lit(None).cast(spark_type(wanted.data_type)) if old is None else old
             return kept.alias(wanted.name)
         part, here = value.getField(source.name), (*path, wanted.name)
-        fitted = self.fitted(part, source.data_type, wanted.data_type, here, old)
-        return fitted.alias(wanted.name)
+        converted = self.converted(part, source.data_type, wanted.data_type, here, old)
+        return converted.alias(wanted.name)
 
     def _map(self, value: Column, given: MapType, wanted: MapType, path: Path) -> Column:
         f = self.f
         if not is_same_type(given.value_type, wanted.value_type):
             values = (given.value_type, wanted.value_type, (*path, "value"))
-            value = f.transform_values(value, lambda _, each: self.fitted(each, *values))
+            value = f.transform_values(value, lambda _, each: self.converted(each, *values))
         if not is_same_type(given.key_type, wanted.key_type):
             keys = (given.key_type, wanted.key_type, (*path, "key"))
-            value = f.transform_keys(value, lambda each, _: self.fitted(each, *keys))
+            value = f.transform_keys(value, lambda each, _: self.converted(each, *keys))
         return value
 
     def _check(self, given: StructType, wanted: StructType, path: Path) -> None:
@@ -119,13 +122,13 @@ class Fitting:
         )
 
 
-def fitted(f: Any, value: Column, given: DataType, wanted: DataType) -> Column:
-    """The value as the table's type, where every value of the one type fits the other."""
-    return Fitting(f).fitted(value, given, wanted)
+def converted(f: Any, value: Column, given: DataType, wanted: DataType) -> Column:
+    """The value as the table's type, where every value can be converted."""
+    return TypeConversion(f).converted(value, given, wanted)
 
 
 def limited(f: Any, value: Column, field: StructField) -> Column:
-    """The value with every text of limited length in it as it is to be stored."""
+    """The value with every string of limited length in it as it is stored."""
     limits = length_limits(field)
     return _limited(f, value, field.data_type, (field.name,), (), limits) if limits else value
 

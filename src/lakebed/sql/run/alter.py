@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from lakebed.commands.alter.columns.alter_column import identity_column, plan_sync_identity
 from lakebed.commands.alter.features.drop_feature import drop_feature
 from lakebed.spark.columns.projection import quote
-from lakebed.spark.planes import plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.spec.schema import find_path
 from lakebed.sql.column_errors import pointing_at

@@ -8,8 +8,8 @@ from lakebed.commands.copy_files import FORMATS, CopyRequest, copy_files, previe
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.planes import plane_for
-from lakebed.spark.write.assigning import copied_by_name, copied_by_position
+from lakebed.spark.plane_selection import plane_for
+from lakebed.spark.write.insert_columns import copied_by_name, copied_by_position
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.column_lookup import check_once, nearest, top_column
 from lakebed.sql.context import SqlContext

@@ -10,8 +10,8 @@ from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.catalog.session_catalog import find
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
-from lakebed.spark.stores.session_settings import all_settings
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.column_lookup import column_path, renamed
 from lakebed.sql.context import SqlContext

@@ -16,8 +16,6 @@ from pyspark.sql.connect.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.connect.session import SparkSession
 
 from lakebed.errors import LakebedError
-from lakebed.spark.session.carried_errors import find_carried
-from lakebed.spark.session.rule_errors import broken_rule
 
 __all__ = [
     "DataFrameReader",
@@ -30,20 +28,20 @@ __all__ = [
 
 
 class FrameWriter(DataFrameWriter):
-    """The writer of a DataFrame, made of the DataFrame itself as the classic one is."""
+    """The writer of a DataFrame, created from the DataFrame as the classic one is."""
 
     def __init__(self, frame: Any) -> None:
-        plain = _plain_writer(frame)
-        super().__init__(plain._df, plain._spark, plain._callback)
+        writer = _spark_writer(frame)
+        super().__init__(writer._df, writer._spark, writer._callback)
 
 
 def replace_reader(make: Callable[[Any], Any | None]) -> None:
-    """Makes `SparkSession.read` give what `make` gives, or Spark's own reader if that is None."""
+    """`SparkSession.read` returns what `make` returns, or Spark's own reader if that is None."""
     original = SparkSession.read.fget
 
     def read(self: Any) -> Any:
-        made = make(self)
-        return original(self) if made is None else made
+        reader = make(self)
+        return original(self) if reader is None else reader
 
     read.__doc__ = original.__doc__
     SparkSession.read = property(read)
@@ -53,8 +51,8 @@ def replace_writer(make: Callable[[Any], Any | None]) -> None:
     """The same for `DataFrame.write`."""
 
     def write(self: Any) -> Any:
-        made = make(self)
-        return _plain_writer(self) if made is None else made
+        writer = make(self)
+        return _spark_writer(self) if writer is None else writer
 
     write.__doc__ = DataFrame.write.__doc__
     DataFrame.write = property(write)
@@ -85,22 +83,18 @@ def replace_errors(
 _WATCHED = "_lakebed_watched"
 
 
-def convert_errors() -> None:
-    """Raises the error that a worker sent instead of the exception that has it in its message."""
+def convert_errors(find: Callable[[str], LakebedError | None]) -> None:
+    """Raises the error that `find` finds in a message instead of Spark's exception."""
     original = core.convert_exception
 
     def convert_exception(info: Any, message: str, details: Any, *more: Any, **named: Any) -> Any:
-        found = _carried(message, details)
-        return original(info, message, details, *more, **named) if found is None else found
+        # The message may be truncated; the details have those of all causes in full.
+        causes = details.errors if details is not None else ()
+        found = (find(text) for text in [message, *(each.message for each in causes)])
+        error = next((each for each in found if each is not None), None)
+        return original(info, message, details, *more, **named) if error is None else error
 
     core.convert_exception = convert_exception
 
 
-_plain_writer = DataFrame.write.fget
-
-
-def _carried(message: str, details: Any) -> LakebedError | None:
-    """The message may be cut; the details have those of all causes whole."""
-    texts = [message, *(each.message for each in (details.errors if details is not None else ()))]
-    found = (find_carried(text) or broken_rule(text) for text in texts)
-    return next((each for each in found if each is not None), None)
+_spark_writer = DataFrame.write.fget

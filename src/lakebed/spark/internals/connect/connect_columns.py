@@ -13,8 +13,7 @@ from pyspark.sql.connect.expressions import CastExpression, Expression
 from pyspark.sql.types import DataType
 
 from lakebed.expressions.equalities import Name, equal_names
-from lakebed.spark.session.column_reference import Reference, Translate
-from lakebed.spark.session.split_names import split_name
+from lakebed.spark.internals.column_reference import Reference, Translate, split_name
 
 
 def frame_number(frame: Any) -> int:
@@ -30,7 +29,7 @@ def output_columns(output: None) -> list[tuple[int, str]]:  # noqa: ARG001 - see
 
 
 def input_frames(frame: Any) -> set[int]:
-    """The numbers of the DataFrame and of all that it is made of."""
+    """The numbers of the DataFrame and of all its inputs."""
     whole = frame._plan.to_proto(frame._session.client)
     found = {
         each.plan_id
@@ -52,7 +51,7 @@ def frames_alike(frame: Any) -> set[int]:
 
 
 def cast_in_mode(value: Any, kind: DataType, mode: str) -> Any:
-    """A cast that is `ansi` or `legacy`, whatever the session says of casts."""
+    """A cast that is `ansi` or `legacy`, whatever the settings of the session are."""
     return Column(CastExpression(value._expr, kind, mode))
 
 
@@ -62,14 +61,14 @@ def message(session: Any, column: Any) -> Any:
 
 
 def rewritten(session: Any, column: Any, translate: Translate) -> Any:
-    """The column with others in the place of references to DataFrames."""
+    """The column with its references to DataFrames translated."""
     whole = message(session, column)
     found = [each for each in _messages(whole) if _is_bound(each)]
     for each in found:
         attribute = each.unresolved_attribute
         path = tuple(split_name(attribute.unparsed_identifier))
         each.CopyFrom(message(session, translate(Reference(path, attribute.plan_id))))
-    return Column(_Made(whole, column._expr)) if found else column
+    return Column(_Message(whole, column._expr)) if found else column
 
 
 def equalities(session: Any, column: Any) -> list[tuple[Name, Name]]:
@@ -93,7 +92,7 @@ def _equalities(condition: Any) -> list[tuple[Name, Name]]:
 
 
 def _name(column: Any) -> Name | None:
-    """None if it is no name, or one of a certain DataFrame."""
+    """None if it is not a name, or is that of a certain DataFrame."""
     if column.WhichOneof("expr_type") != "unresolved_attribute" or _is_bound(column):
         return None
     return tuple(split_name(column.unresolved_attribute.unparsed_identifier))
@@ -103,16 +102,16 @@ _PAIR = 2
 _KEEPING = ("subquery_alias", "filter", "sort", "limit", "offset", "tail", "hint", "repartition")
 
 
-class _Made(Expression):
-    """A message that is at hand. Subqueries are found in the expression that it was made of."""
+class _Message(Expression):
+    """An expression with a known message. Its subqueries are in the expression that it replaces."""
 
-    def __init__(self, made: Any, origin: Expression) -> None:
+    def __init__(self, message: Any, origin: Expression) -> None:
         super().__init__()
-        self._made = made
+        self._message = message
         self._origin = origin
 
     def to_plan(self, session: Any) -> Any:  # noqa: ARG002
-        return self._made
+        return self._message
 
     @property
     def children(self) -> Sequence[Expression]:

@@ -130,13 +130,13 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
     if (!parts.matches() || kind == TARGET) {
       return null;
     }
-    Identifier plain = Identifier.of(ident.namespace(), parts.group(1));
+    Identifier unversioned = Identifier.of(ident.namespace(), parts.group(1));
     String version = parts.group(2);
     Map options = version != null
         ? Bridge.map(new Object[] {"versionAsOf", version})
         : Bridge.map(new Object[] {"timestampAsOf", spaced(parts.group(3))});
     try {
-      return table(plain, options, VERSION);
+      return table(unversioned, options, VERSION);
     } catch (NoSuchTableException error) {
       return null;
     }

@@ -158,8 +158,8 @@ public class DeltaFiles implements FileIndex, BiFunction {
     for (int i = 0; i < filters.size(); i++) {
       request.append("\0").append(((TreeNode) filters.get(i)).toJSON());
     }
-    Object told = Bridge.apply(python, asking, request.toString(), filters.toArray());
-    Seq found = told instanceof Seq ? (Seq) told : inOneFolder((byte[]) told);
+    Object answer = Bridge.apply(python, asking, request.toString(), filters.toArray());
+    Seq found = answer instanceof Seq ? (Seq) answer : inOneFolder((byte[]) answer);
     // A plan in a filter would stay, with all that it has computed, for as long as this index.
     if (!holdsPlan(partitionFilters) && !holdsPlan(dataFilters)) {
       remember(new Answer(partitionFilters, dataFilters, found));
@@ -174,7 +174,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
 
   // --- answers ---
 
-  /** Files as `file_status.py` writes them, group by group, each group with a row of values. */
+  /** Files as `java_indexes.py` encodes them, group by group, each group with a row of values. */
   public Seq directories(Object rows, byte[] encoded) {
     FileStatus[][] groups = statuses(encoded);
     List found = new ArrayList();

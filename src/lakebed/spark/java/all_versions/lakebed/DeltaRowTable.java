@@ -9,8 +9,9 @@ import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 
 /**
  * The table for readers that ask the catalog whether its rows can be changed, such as AUTO CDC of
- * Declarative Pipelines. Targets of statements are loaded with the privileges that they need and
- * are plain tables: Spark would rewrite DELETE, UPDATE and MERGE on this one before Lakebed's rule.
+ * Declarative Pipelines. Targets of statements are loaded with the privileges that they need, as
+ * another class: Spark would rewrite DELETE, UPDATE and MERGE on this one before Lakebed's rule
+ * could.
  */
 public class DeltaRowTable extends DeltaTable implements SupportsRowLevelOperations {
   public DeltaRowTable(

@@ -87,7 +87,7 @@ public class DeltaTable
     return entry == null ? made : ResolveReads.withEntry(made, Option.apply(entry));
   }
 
-  /** That there is no table in a folder is Spark's error, so that `tableExists` understands it. */
+  /** A folder without a table raises Spark's own error, which `tableExists` understands. */
   private Object asked(String what, Map request) {
     try {
       return Bridge.ask(what, request, session, null);
@@ -95,10 +95,10 @@ public class DeltaTable
       if (!isPath() || !error.getCondition().equals("TABLE_NOT_FOUND")) {
         throw error;
       }
-      NoSuchTableException told =
+      NoSuchTableException notFound =
           new NoSuchTableException(Identifier.of(new String[] {"delta"}, String.valueOf(path)));
-      told.addSuppressed(error);
-      Internals.raise(told);
+      notFound.addSuppressed(error);
+      Internals.raise(notFound);
       return null;
     }
   }

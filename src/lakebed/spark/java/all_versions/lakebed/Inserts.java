@@ -91,7 +91,7 @@ final class Inserts {
     Object criteria = rows == null ? null : rows.facts().get(CRITERIA);
     return criteria == null
         ? insert
-        : with(insert, CRITERIA, Option.apply(criteria), plain(insert.query()));
+        : with(insert, CRITERIA, Option.apply(criteria), withoutFacts(insert.query()));
   }
 
   /** Null without any. What a WITH before the statement names is around its query by now. */
@@ -102,12 +102,12 @@ final class Inserts {
     return query instanceof ReplacedRows ? (ReplacedRows) query : null;
   }
 
-  /** The query by itself, with its name outside of what a WITH names. */
-  private static LogicalPlan plain(LogicalPlan query) {
+  /** The query without its `ReplacedRows`. Its name is outside of what a WITH names. */
+  private static LogicalPlan withoutFacts(LogicalPlan query) {
     if (query instanceof ReplacedRows) {
       return ((ReplacedRows) query).query();
     }
-    LogicalPlan inner = plain(((WithCTE) query).plan());
+    LogicalPlan inner = withoutFacts(((WithCTE) query).plan());
     if (!(inner instanceof SubqueryAlias)) {
       return (LogicalPlan) Internals.with(query, "plan", inner);
     }
@@ -134,12 +134,12 @@ final class Inserts {
     if (table == null) {
       return shown(Defaults.withoutMarks(insert));
     }
-    InsertIntoStatement plain = new Defaults(session, insert, table).filled();
-    Inserts all = new Inserts(session, plain, table);
-    if (plain != insert) {
+    InsertIntoStatement filled = new Defaults(session, insert, table).filled();
+    Inserts all = new Inserts(session, filled, table);
+    if (filled != insert) {
       // SQL alone has the word, and stores nulls in partition columns without a value.
       all.facts.put(PREFIX + "sql", "true");
-      LogicalPlan changed = all.withFacts(plain);
+      LogicalPlan changed = all.withFacts(filled);
       all = new Inserts(session, (InsertIntoStatement) changed, table);
     }
     return all.resolved();
@@ -153,7 +153,7 @@ final class Inserts {
     }
     ReplacedRows rows = replaced(insert.query());
     if (rows != null) {
-      LogicalPlan query = plain(insert.query());
+      LogicalPlan query = withoutFacts(insert.query());
       return rows.condition() == null
           ? replaceUsing(with(query), (List) rows.facts().get("using"))
           : replaceOn(rows.condition(), (String) rows.facts().get("alias"), query);
@@ -184,13 +184,13 @@ final class Inserts {
         insert, "ifPartitionNotExists", Boolean.FALSE));
   }
 
-  private LogicalPlan replaceUsing(InsertIntoStatement plain, List names) {
+  private LogicalPlan replaceUsing(InsertIntoStatement statement, List names) {
     facts.put(REPLACE_USING, Bridge.json(names));
-    return withFacts((InsertIntoStatement) Internals.with(plain, "overwrite", Boolean.TRUE));
+    return withFacts((InsertIntoStatement) Internals.with(statement, "overwrite", Boolean.TRUE));
   }
 
-  private LogicalPlan withFacts(InsertIntoStatement plain) {
-    return (LogicalPlan) Internals.with(plain, "table", relation(plain.table()));
+  private LogicalPlan withFacts(InsertIntoStatement statement) {
+    return (LogicalPlan) Internals.with(statement, "table", relation(statement.table()));
   }
 
   private LogicalPlan relation(LogicalPlan target) {

@@ -89,7 +89,7 @@ public class ResolveReads extends Rule {
     return over(plan, wanted(plan.output(), found.output()));
   }
 
-  /** What stands for each column of a plan. A change feed has columns that its table has not. */
+  /** What replaces each column of a plan. A change feed has more columns than its table. */
   private static Seq wanted(Seq has, Seq output) {
     if (has.length() == output.length()) {
       return output;

@@ -79,7 +79,7 @@ final class Rest {
     return plan instanceof InsertIntoStatement ? insert((InsertIntoStatement) plan) : null;
   }
 
-  /** What stands behind FROM; null if there is more to the query. */
+  /** The relation after FROM; null if there is more to the query. */
   private static LogicalPlan relation(LogicalPlan query) {
     if (!(query instanceof Project)) {
       return null;

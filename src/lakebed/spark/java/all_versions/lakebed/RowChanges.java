@@ -162,7 +162,7 @@ class RowChanges {
     return given.isEmpty() ? null : names.column((Expression) given.get());
   }
 
-  /** By the names of columns; null stands for the word DEFAULT. A list keeps the order. */
+  /** By the names of columns; null means the word DEFAULT. A list keeps the order. */
   private Map assignments(Seq found, Names names) {
     Map values = new LinkedHashMap();
     for (int i = 0; i < found.length(); i++) {

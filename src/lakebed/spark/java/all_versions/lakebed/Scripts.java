@@ -36,7 +36,7 @@ final class Scripts {
   private static final Pattern DESCRIBE = Pattern.compile(
       "\\bDESC(?:RIBE)?\\s+(?:HISTORY|DETAIL)\\b", Pattern.CASE_INSENSITIVE);
 
-  /** Spark parses it, and never runs it: there is nothing that the star could stand for. */
+  /** Spark parses it and never runs it: the star has no columns. */
   private static final String PLACEHOLDER = "SELECT *";
 
   private final DeltaParserBase parser;

@@ -20,9 +20,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from lakebed.spark.session.enabled import is_enabled
-from lakebed.spark.session.session_kind import is_connect
-
 _SUBMIT = "PYSPARK_SUBMIT_ARGS"
 
 
@@ -31,12 +28,14 @@ class Hooks:
     """`settings` and `submit_arguments` change what Spark starts with; `ready` gets the session.
 
     `defaults` are settings for a start that does not make them; a running session keeps its own.
+    `is_ready` says whether a session has been given to `ready`.
     """
 
     defaults: Mapping[str, str]
     settings: Callable[[Mapping[str, str]], dict[str, str]]
     submit_arguments: Callable[[str], str]
     ready: Callable[[Any], None]
+    is_ready: Callable[[Any], bool]
 
 
 def hook_sessions(hooks: Hooks) -> Callable[[], None]:
@@ -88,7 +87,7 @@ class _Hooked:
 
         def construct(session: Any, *args: Any, **kwargs: Any) -> None:
             original(session, *args, **kwargs)
-            if not self._is_busy() and not is_enabled(session):
+            if not self._is_busy() and not self._hooks.is_ready(session):
                 with self._busy():
                     self._hooks.ready(session)
 
@@ -111,13 +110,13 @@ class _Hooked:
 
         return start
 
-    def making_connect(self, original: Any) -> Any:
-        def make(session: Any, *args: Any, **kwargs: Any) -> Any:
-            made = original(session, *args, **kwargs)
-            self._hooks.ready(made)
-            return made
+    def creating_connect(self, original: Any) -> Any:
+        def create(session: Any, *args: Any, **kwargs: Any) -> Any:
+            new = original(session, *args, **kwargs)
+            self._hooks.ready(new)
+            return new
 
-        return make
+        return create
 
     def _changed(self, conf: Any) -> Any:
         from pyspark import SparkConf
@@ -142,13 +141,13 @@ class _Hooked:
         return getattr(self._local, "busy", False)
 
     def _wrap_connect(self, session: Any) -> None:
-        if self._has_connect or not is_connect(session):
+        if self._has_connect or isinstance(session, SparkSession):
             return
         self._has_connect = True
         kind = type(session)
         for name in ("newSession", "cloneSession"):  # not in all versions
             if name in kind.__dict__:
-                self.wrap(kind, name, self.making_connect)
+                self.wrap(kind, name, self.creating_connect)
 
 
 def _is_running() -> bool:

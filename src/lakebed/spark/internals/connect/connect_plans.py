@@ -1,17 +1,24 @@
-"""What a DataFrame of Spark Connect reads, by its plan on the client (see the package).
+"""Plans of Spark Connect's client: what a DataFrame reads, and calls of `DeltaTable`.
 
-Imported only where a session is one of Spark Connect.
-
-Tests are in `test_connect_internals`.
+Imported only where a session is one of Spark Connect. Tests are in `test_connect_internals` and
+`test_served_tables`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.connect import plan as plans
+from pyspark.sql.connect import proto
+from pyspark.sql.connect.column import Column
+from pyspark.sql.connect.expressions import ColumnReference
+from pyspark.sql.connect.plan import DataSource, LogicalPlan
+from pyspark.sql.types import StructType
+
+KIND = "lakebed/call"
+"""The relation that carries a call of `DeltaTable`; `TableCalls.java` receives it."""
 
 
 def sources_of(frame: DataFrame) -> Iterator[tuple[str, Mapping[str, str]] | None]:
@@ -29,7 +36,7 @@ def sources_of(frame: DataFrame) -> Iterator[tuple[str, Mapping[str, str]] | Non
             yield message.format, options
 
 
-class _SourceWithOptions(plans.DataSource):
+class _SourceWithOptions(DataSource):
     """A data source some of whose options are found out whenever a query is sent.
 
     The server keeps the plan of a source, and with it the files, as long as nothing in it changes.
@@ -47,8 +54,45 @@ class _SourceWithOptions(plans.DataSource):
 
 
 def with_options(frame: DataFrame, options: Callable[[], Mapping[str, str]]) -> DataFrame:
-    """The rows of a data source, which each query reads with the options of that moment."""
+    """The rows of a data source, which each query reads with the options at that time."""
     return type(frame)(_SourceWithOptions(frame._plan, options), frame._session)
+
+
+def send(
+    session: Any, call: str, columns: Sequence[Any], source: Any | None
+) -> tuple[pa.Table, StructType]:
+    """The rows of the server's answer. `source` is the DataFrame that the call is given."""
+    client = session.client
+    table, schema, *_ = client.to_table(_Call(call, columns, source).to_proto(client), {})
+    assert schema is not None
+    return table, schema
+
+
+def named(*parts: str) -> Any:
+    """A column of no DataFrame in particular."""
+    quoted = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+    return Column(ColumnReference(quoted))
+
+
+class _Call(LogicalPlan):
+    """It has no plan id: the server would keep the plan of a relation that has one."""
+
+    def __init__(self, call: str, columns: Sequence[Any], source: Any | None) -> None:
+        super().__init__(None if source is None else source._plan)
+        self._call = call
+        self._columns = columns
+
+    def plan(self, session: Any) -> Any:
+        project = proto.Project()
+        if self._child is not None:
+            project.input.CopyFrom(self._child.plan(session))
+        project.expressions.add().literal.string = self._call
+        for column in self._columns:
+            project.expressions.add().CopyFrom(column._expr.to_plan(session))
+        relation = proto.Relation()
+        relation.extension.type_url = KIND
+        relation.extension.value = project.SerializeToString()
+        return relation
 
 
 def _has_query(message: Any) -> bool:

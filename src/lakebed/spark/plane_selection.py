@@ -1,4 +1,4 @@
-"""The two data planes on Spark, and which of them serves a table.
+"""Which of the two data planes on Spark serves a table.
 
 The native plane is Spark's own Parquet reader and writer, reached through py4j. Where there is no
 py4j (Spark Connect), or Hadoop has no connector for the store, Python workers read and write with
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from lakebed.errors import InvalidArgumentError, NoConnectorError
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import is_connect
-from lakebed.spark.stores.hadoop_connector import HadoopWay, hadoop_way
+from lakebed.spark.stores.hadoop_connector import HadoopAccess, hadoop_access
 from lakebed.storage.store import Store
 
 SETTING = "spark.lakebed.dataPlane"
@@ -27,16 +27,16 @@ def plane_for(
 ) -> Plane:
     """The plane for the table in a store. `root` is its folder as Hadoop would name it.
 
-    `options` are those that the store was opened with: Hadoop has a way of its own to it. Workers
-    take the store along as it is.
+    `options` are those that the store was opened with: Hadoop opens it by itself. Workers get the
+    store as it is.
     """
-    # Late, because each plane needs what the other has not: py4j is no part of a Connect client.
+    # Late: py4j is not part of a Connect client.
     if not is_connect(session):
-        way = _way(session, root, options or {})
-        if way is not None:
+        access = _hadoop_access(session, root, options or {})
+        if access is not None:
             from lakebed.spark.native.native_plane import NativePlane
 
-            return NativePlane(session, store, way.root, way.settings)
+            return NativePlane(session, store, access.root, access.settings)
     elif _chosen(session) == "native":
         raise InvalidArgumentError(
             f"{SETTING} is native, but a Spark Connect session has no JVM at hand",
@@ -56,25 +56,27 @@ def _chosen(session: SparkSession) -> str:
     return chosen
 
 
-def _way(session: SparkSession, root: str, options: Mapping[str, str]) -> HadoopWay | None:
-    """None if workers are to read and write."""
+def _hadoop_access(
+    session: SparkSession, root: str, options: Mapping[str, str]
+) -> HadoopAccess | None:
+    """None if Python workers read and write."""
     chosen = _chosen(session)
     if chosen == "workers":
         return None
     from lakebed.spark.internals.jvm import Jvm
 
-    way = hadoop_way(root, options, Jvm.of(session).has_file_system)
-    if isinstance(way, HadoopWay):
-        return way
+    access = hadoop_access(root, options, Jvm.of(session).has_file_system)
+    if isinstance(access, HadoopAccess):
+        return access
     if chosen == "native":
-        raise NoConnectorError(f"{way.reason}, and {SETTING} is native", hint=way.advice)
-    if (way.reason, root.partition("://")[0]) not in _explained:
-        _explained.add((way.reason, root.partition("://")[0]))
+        raise NoConnectorError(f"{access.reason}, and {SETTING} is native", hint=access.advice)
+    if (access.reason, root.partition("://")[0]) not in _explained:
+        _explained.add((access.reason, root.partition("://")[0]))
         _LOG.warning(
             "%s: Python workers read and write %s, which is slower. %s",
-            way.reason,
+            access.reason,
             root,
-            way.advice,
+            access.advice,
         )
     return None
 

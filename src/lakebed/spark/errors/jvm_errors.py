@@ -1,4 +1,4 @@
-"""Errors on their way between Python and the JVM.
+"""Errors that cross the border between Python and the JVM.
 
 An error in a callback becomes a plain Java exception that carries a number; when Spark hands that
 exception to the user's thread, the number leads back to the Lakebed error itself. Errors of Spark's
@@ -20,10 +20,10 @@ from urllib.parse import unquote
 from pyspark.errors import PySparkException
 
 from lakebed.errors import DataFileError, JobFailedError, LakebedError
+from lakebed.spark.errors.encoded_errors import find_encoded
+from lakebed.spark.errors.rule_errors import broken_rule
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.jvm import JavaObject, Jvm
-from lakebed.spark.session.carried_errors import find_carried
-from lakebed.spark.session.rule_errors import broken_rule
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def reported_to(jvm: Jvm) -> Iterator[None]:
     except Exception as error:
         origin = internals.origin(error)
         if origin is not None:
-            # An error of Spark, such as a division by zero in a filter: it goes on as it came.
+            # An error of Spark, such as a division by zero in a filter, goes on unchanged.
             raise jvm.java_exception(origin) from error
         raise _as_java(jvm, _unexpected(error)) from error
     except BaseException as error:
@@ -63,9 +63,9 @@ def of_job(what: str) -> Iterator[None]:
 
 
 def install(amend: Callable[[Exception], None] | None = None) -> None:
-    """Converts errors for all sessions of this process; others than ours are left alone.
+    """Converts errors for all sessions of this process, if they come from Lakebed.
 
-    `amend` may add to those that stay Spark's.
+    `amend` may add to the messages of the others.
     """
     global _installed, _amend
     with _lock:
@@ -75,7 +75,7 @@ def install(amend: Callable[[Exception], None] | None = None) -> None:
             _installed = True
 
 
-def serve(root: str) -> None:
+def register_root(root: str) -> None:
     """Remembers that files below `root` belong to a table that was read."""
     with _lock:
         _roots[root] = None
@@ -88,9 +88,9 @@ def convert(error: JavaObject) -> BaseException | None:
     """The Lakebed error behind or instead of a Java exception."""
     for each in internals.causes(error):
         message = each.getMessage() or ""
-        carried = find_carried(message)
-        if carried is not None:
-            return carried
+        encoded = find_encoded(message)
+        if encoded is not None:
+            return encoded
         found = _NUMBER.search(message)
         if found is not None and int(found[1]) in _errors:
             return _errors[int(found[1])]
@@ -134,14 +134,14 @@ def _as_java(jvm: Jvm, error: BaseException) -> Exception:
 
 
 def _java_error(error: JavaObject, message: str) -> LakebedError | None:
-    """What Lakebed's Java classes found out by themselves."""
+    """An error that Lakebed's Java classes raised."""
     if error.getClass().getName() != "lakebed.LakebedException":
         return None
     code, known = str(error.getCondition()), list(_known_errors(LakebedError))
     kind = next((each for each in known if each.code == code), LakebedError)
-    made = LakebedError.__new__(kind)
-    LakebedError.__init__(made, message.removeprefix(f"[{code}] "))
-    return made
+    own = LakebedError.__new__(kind)
+    LakebedError.__init__(own, message.removeprefix(f"[{code}] "))
+    return own
 
 
 def _known_errors(kind: type[LakebedError]) -> Iterator[type[LakebedError]]:
@@ -163,7 +163,7 @@ def _unexpected(error: Exception) -> LakebedError:
 def _unread_file(error: JavaObject, message: str) -> LakebedError | None:
     """For a file of a table, not for others that a query reads."""
     found = _UNREAD.search(message)
-    if found is None or not _is_served(found[2]):
+    if found is None or not _is_registered(found[2]):
         return None
     kind, file, reason = found.groups()
     if kind == "FILE_NOT_EXIST":
@@ -173,7 +173,7 @@ def _unread_file(error: JavaObject, message: str) -> LakebedError | None:
     return _damaged(file, _innermost(error) or reason)
 
 
-def _is_served(file: str) -> bool:
+def _is_registered(file: str) -> bool:
     decoded = unquote(file, errors="replace")
     return any(decoded.startswith(f"{root}/") for root in list(_roots))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakebed.spark.internals.session.classes import load_classes, new_instance
+from lakebed.spark.internals.startup.classes import load_classes, new_instance
 
 METADATA_ONLY = "MetadataOnly"
 DELTA_FILES = "DeltaFiles"

@@ -1,9 +1,10 @@
 """Columns of a query as columns of a table, as an INSERT stores them.
 
-Values are converted by the store assignment (`casting`). Fields of structs go as in delta-spark: by
-name where names and types are all those of the table, else by position, and then a struct needs at
-least as many fields as the table has. What only the query has stays in the rows: the write adds it
-to the table, or refuses it. COPY INTO always goes by name: files have their fields in any order.
+Values are converted by the store assignment (`store_casts`). Fields of structs are matched as in
+delta-spark: by name where names and types are all those of the table, else by position, and then a
+struct needs at least as many fields as the table has. What only the query has stays in the rows:
+the write adds it to the table, or refuses it. COPY INTO always matches by name, because files have
+their fields in any order.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from lakebed.spec.schema import (
 def copied_by_name(frame: DataFrame, schema: StructType) -> DataFrame:
     """The columns of files: those that the table has as its types, fields of structs by name."""
     given = incoming_schema(frame)
-    placing = _Placing.of(frame, by_name=True)
-    columns = [placing.column(each, schema.find(each.name)) for each in given.fields]
+    assignment = _StoreAssignment.of(frame, by_name=True)
+    columns = [assignment.column(each, schema.find(each.name)) for each in given.fields]
     return frame.select(*columns)
 
 
@@ -117,8 +118,8 @@ def _assigned(
         # The write itself matches fields by their names.
         values = [f.col(quote(field.name)) for field in given.fields]
     else:
-        placing = _Placing.of(frame, widens=widens)
-        values = [placing.column(field, target) for field, target in pairs]
+        assignment = _StoreAssignment.of(frame, widens=widens)
+        values = [assignment.column(field, target) for field, target in pairs]
     return [value.alias(name) for value, name in zip(values, names, strict=True)]
 
 
@@ -146,8 +147,8 @@ def _is_taken_over(given: DataType, wanted: DataType, widens: bool) -> bool:
 
 
 @dataclass(frozen=True)
-class _Placing:
-    """Values as those of columns, fields of structs by position or by name."""
+class _StoreAssignment:
+    """Values as the types of columns store them, fields of structs by position or by name."""
 
     f: Any
     cast: Cast
@@ -155,17 +156,19 @@ class _Placing:
     by_name: bool
 
     @classmethod
-    def of(cls, frame: DataFrame, *, widens: bool = False, by_name: bool = False) -> _Placing:
+    def of(
+        cls, frame: DataFrame, *, widens: bool = False, by_name: bool = False
+    ) -> _StoreAssignment:
         return cls(functions_of(frame), insert_cast(frame.sparkSession), widens, by_name)
 
     def column(self, given: StructField, target: StructField | None) -> Column:
         value = self.f.col(quote(given.name))
         if target is None:
             return value
-        placed = self.placed(value, given.data_type, target.data_type, (target.name,))
-        return placed.alias(given.name)
+        converted = self.converted(value, given.data_type, target.data_type, (target.name,))
+        return converted.alias(given.name)
 
-    def placed(self, value: Column, given: DataType, wanted: DataType, path: Path) -> Column:
+    def converted(self, value: Column, given: DataType, wanted: DataType, path: Path) -> Column:
         f = self.f
         if is_same_type(given, wanted) or _is_taken_over(given, wanted, self.widens):
             return value
@@ -173,12 +176,12 @@ class _Placing:
             return self._struct(value, given, wanted, path)
         if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
             inner = (given.element_type, wanted.element_type, (*path, "element"))
-            return f.transform(value, lambda each: self.placed(each, *inner))
+            return f.transform(value, lambda each: self.converted(each, *inner))
         if isinstance(given, MapType) and isinstance(wanted, MapType):
             keys = (given.key_type, wanted.key_type, (*path, "key"))
             values = (given.value_type, wanted.value_type, (*path, "value"))
-            value = f.transform_values(value, lambda _, each: self.placed(each, *values))
-            return f.transform_keys(value, lambda each, _: self.placed(each, *keys))
+            value = f.transform_values(value, lambda _, each: self.converted(each, *values))
+            return f.transform_keys(value, lambda each, _: self.converted(each, *keys))
         return self.cast(value, given, wanted, path)
 
     def _struct(self, value: Column, given: StructType, wanted: StructType, path: Path) -> Column:
@@ -187,7 +190,7 @@ class _Placing:
             part, name = value.getField(field.name), field.name
             if target is not None:
                 here, name = (*path, target.name), target.name
-                part = self.placed(part, field.data_type, target.data_type, here)
+                part = self.converted(part, field.data_type, target.data_type, here)
             parts.append(part.alias(name))
         return self.f.when(value.isNotNull(), self.f.struct(*parts))
 

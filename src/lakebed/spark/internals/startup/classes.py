@@ -1,25 +1,31 @@
 """Lakebed's Java classes: compiled by Spark's compiler into a folder that Spark loads them from.
 
 Spark finds sources, catalogs and extensions by the names of their classes. The folder is a cache
-for one version of Spark and one text of the sources. Tests are in `test_java_classes`.
+for one version of Spark and one text of the sources. `class_path` is for a Spark that is not
+running yet. Tests are in `test_java_classes` and `test_spark_commands`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaClass
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
 
 from lakebed.errors import UnsupportedSparkError
-from lakebed.spark.internals.session.versions import does_not_fit, source_folders
+from lakebed.spark.internals.startup.versions import does_not_fit, explained_start, source_folders
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -44,6 +50,18 @@ def load_classes(gateway: Any, spark_version: str) -> None:
         vars(gateway)[_LOADED] = True
 
 
+def class_path(spark_home: str | None = None) -> list[Path]:
+    """The folders with the classes for a Spark, and with the path of Lakebed's Python."""
+    home = Path(spark_home or _find_spark_home())
+    version = _version(home)
+    with_connect = any((home / "jars").glob("spark-connect_*.jar"))
+    folder, is_ready = cached_folder(version, with_connect=with_connect)
+    if not is_ready:
+        with _jvm(home) as gateway:
+            folder = class_folder(gateway, version)
+    return [folder, interpreter_folder()]
+
+
 _LOADED = "_lakebed_classes"
 
 
@@ -61,11 +79,11 @@ def _folder_name(spark_version: str, *, with_connect: bool) -> str:
 
 
 def new_instance(gateway: Any, name: str) -> Any:
-    """One object of a class of ours, kept for the JVM."""
-    made = vars(gateway).setdefault("_lakebed_instances", {})
-    if name not in made:
-        made[name] = JavaClass(f"{PACKAGE}.{name}", gateway._gateway_client)()
-    return made[name]
+    """One object of a class of Lakebed's, kept for the JVM."""
+    known = vars(gateway).setdefault("_lakebed_instances", {})
+    if name not in known:
+        known[name] = JavaClass(f"{PACKAGE}.{name}", gateway._gateway_client)()
+    return known[name]
 
 
 def class_folder(gateway: Any, spark_version: str) -> Path:
@@ -76,19 +94,19 @@ def class_folder(gateway: Any, spark_version: str) -> Path:
         return folder
     sources = list(_sources(spark_version, with_connect))
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        _compile(gateway, sources, made, spark_version)
-        services = made / "META-INF" / "services"
+        _compile(gateway, sources, new, spark_version)
+        services = new / "META-INF" / "services"
         services.mkdir(parents=True)
         (services / SOURCE).write_text(f"{PACKAGE}.DeltaSource\n", encoding="utf-8")
-        made.rename(folder)
+        new.rename(folder)
     except OSError:
-        # Another process was faster, and has made the same.
+        # Another process was faster, and has compiled the same.
         if not (folder / "META-INF").is_dir():
             raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
     return folder
 
 
@@ -158,29 +176,67 @@ def _cache() -> Path:
 
 def _compile(gateway: Any, sources: list[tuple[str, str]], into: Path, version: str) -> None:
     jvm = gateway.jvm
-    texts = Path(tempfile.mkdtemp(prefix="lakebed-java-"))
+    folder = Path(tempfile.mkdtemp(prefix="lakebed-java-"))
     try:
         array = gateway.new_array(jvm.java.io.File, len(sources))
         for place, (name, text) in enumerate(sources):
-            (texts / name).parent.mkdir(parents=True, exist_ok=True)
-            (texts / name).write_text(text, encoding="utf-8")
-            array[place] = jvm.java.io.File(str(texts / name))
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+            array[place] = jvm.java.io.File(str(folder / name))
         compiler = jvm.org.codehaus.janino.Compiler()
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
         compiler.setDestinationDirectory(jvm.java.io.File(str(into)), False)
-        # With less there are no static methods of interfaces, which Scala's traits have.
+        # Older versions have no static methods in interfaces, which Scala's traits have.
         compiler.setTargetVersion(8)
         compiler.setSourceVersion(8)
         compiler.compile(array)
     except Exception as error:
-        raise does_not_fit(version, _missing(error, texts)) from error
+        raise does_not_fit(version, _missing(error, folder)) from error
     finally:
-        shutil.rmtree(texts, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _missing(error: Exception, texts: Path) -> str:
+def _missing(error: Exception, folder: Path) -> str:
     """What the compiler says, without Java's trace and without the folder of this compilation."""
     cause = getattr(error, "java_exception", None)
-    said = str(error if cause is None else cause.getMessage())
-    return f"{PACKAGE}: {said.splitlines()[0].replace(f'{texts}/', '')}".rstrip(".")
+    message = str(error if cause is None else cause.getMessage())
+    return f"{PACKAGE}: {message.splitlines()[0].replace(f'{folder}/', '')}".rstrip(".")
+
+
+def _version(home: Path) -> str:
+    names = sorted(each.name for each in (home / "jars").glob("spark-core_*.jar"))
+    found = [match[1] for match in map(_CORE.fullmatch, names) if match]
+    if len(found) != 1:
+        raise UnsupportedSparkError(
+            f"there is no Spark in {home}",
+            hint="--spark-home is the folder with bin and jars of a Spark",
+        )
+    return found[0]
+
+
+@contextmanager
+def _jvm(home: Path) -> Iterator[Any]:
+    """A JVM with Spark's JARs, without a SparkContext."""
+    before = os.environ.get("SPARK_HOME")
+    os.environ["SPARK_HOME"] = str(home)
+    try:
+        # What Java writes is not part of the command's output.
+        with explained_start():
+            gateway = launch_gateway(popen_kwargs={"stdout": sys.stderr})
+    finally:
+        if before is None:
+            del os.environ["SPARK_HOME"]
+        else:
+            os.environ["SPARK_HOME"] = before
+    process: subprocess.Popen[bytes] = gateway.proc
+    try:
+        yield gateway
+    finally:
+        gateway.shutdown()
+        if process.stdin is not None:
+            process.stdin.close()
+        process.wait()
+
+
+_CORE = re.compile(r"spark-core_[\d.]+-(\d.*)\.jar")

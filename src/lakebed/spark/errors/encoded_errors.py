@@ -1,7 +1,7 @@
-"""Lakebed's errors on their way out of a Python worker.
+"""Lakebed's errors as text: how they get out of a Python worker, or to a client of a server.
 
-Spark hands on what a worker raises as the text of a traceback, classic and Connect alike. The error
-goes along in that text as data, and the client makes the same error of it again.
+Spark passes on what a worker raises as the text of a traceback, on classic sessions and on Spark
+Connect. The error is encoded in that text, and the client decodes it to the same error.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ import lakebed.errors
 from lakebed.errors import LakebedError
 
 
-class CarriedError(Exception):
+class EncodedError(Exception):
     """What a worker raises instead of a Lakebed error."""
 
 
 @contextmanager
-def carried() -> Iterator[None]:
-    """For what runs in a worker: Lakebed's errors reach the client as they are."""
+def encoding_errors() -> Iterator[None]:
+    """For code that runs in a worker: the client gets Lakebed's errors as they were raised."""
     try:
         yield
     except LakebedError as error:
-        # Without the traceback, which would only push the data out of messages that are cut.
-        raise CarriedError(encoded(error)).with_traceback(None) from None
+        # Without the traceback, which could push the data out of messages that Spark truncates.
+        raise EncodedError(encode_error(error)).with_traceback(None) from None
 
 
-def encoded(error: LakebedError) -> str:
-    """The error as text, for `find_carried`."""
+def encode_error(error: LakebedError) -> str:
+    """The error as text, for `find_encoded`."""
     state = {"type": type(error).__name__, **vars(error)}
     data = base64.b64encode(orjson.dumps(state, default=str)).decode()
     return f"{error} (lakebed error as data: {data};)"
 
 
-def find_carried(message: str) -> LakebedError | None:
+def find_encoded(message: str) -> LakebedError | None:
     """The error in a message of Spark's, if a worker sent one."""
     found = _DATA.search(message)
     if found is not None:
