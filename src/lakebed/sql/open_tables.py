@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.errors import excerpt as place_in
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import USER_METADATA
 from lakebed.spark.catalog.session_catalog import find, resolve
 from lakebed.spark.stores.location import open_location
 from lakebed.sql.context import SqlContext
@@ -38,7 +38,7 @@ class OpenTable:
 
     @property
     def alter(self) -> AlterTarget:
-        return AlterTarget(self.log, self.context.session.conf.get(USER_METADATA, None))
+        return AlterTarget(self.log, USER_METADATA.of(self.context.session))
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:

@@ -20,9 +20,9 @@ from lakebed.commands.alter.upgrade_protocol import add_feature, upgrade_protoco
 from lakebed.commands.create.create_table import Mode
 from lakebed.commands.target.column_names import ColumnName
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import USER_METADATA
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.tables.server_sessions import served_class
@@ -152,7 +152,7 @@ class DeltaAlterMethods:
         drop_constraint(self._alter(), name, if_exists=ifExists)
 
     def _alter(self) -> AlterTarget:
-        return AlterTarget(self._log, self._session.conf.get(USER_METADATA, None))
+        return AlterTarget(self._log, USER_METADATA.of(self._session))
 
     def _plane(self) -> Plane:
         raise NotImplementedError

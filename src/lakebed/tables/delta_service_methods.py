@@ -18,10 +18,17 @@ from lakebed.commands.health import Health, table_health
 from lakebed.commands.repair_table import repair_table
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail
-from lakebed.commands.target.row_target import USER_METADATA, RowTarget
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import (
+    ALLOW_DOWNGRADE,
+    COLLECT_STATS,
+    DEFAULT_PROPERTIES,
+    IGNORE_MISSING_FILES,
+    USER_METADATA,
+)
 from lakebed.spark.catalog.session_catalog import replace_entry
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name
 from lakebed.spark.session.session_kind import is_connect
@@ -36,10 +43,6 @@ from lakebed.tables.server_sessions import served_class
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
-ALLOW_DOWNGRADE = "spark.databricks.delta.restore.protocolDowngradeAllowed"
-_COLLECT_STATS = "spark.databricks.delta.stats.collect"
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
 _IDENTIFIER = re.compile(r"\s*(\w+)\s*\.\s*`((?:[^`]|``)+)`\s*")
 
 
@@ -87,9 +90,9 @@ class DeltaServiceMethods:
         settings = all_settings(sparkSession)
         options = ConvertOptions(
             partition_schema(_as_own(partitionSchema)),
-            stats=settings.get(_COLLECT_STATS, "true").lower() != "false",
-            default_properties=_default_properties(settings),
-            user_metadata=settings.get(USER_METADATA),
+            stats=COLLECT_STATS.read(settings),
+            default_properties=DEFAULT_PROPERTIES.read(settings),
+            user_metadata=USER_METADATA.read(settings),
         )
         log = TableLog(store)
         convert_folder(log, options)
@@ -197,7 +200,7 @@ class DeltaServiceMethods:
 
     def repair(self, dryRun: bool = False) -> DataFrame:
         """Remove the entries of files that are gone (SQL: FSCK REPAIR TABLE); which they are."""
-        metadata = self._session.conf.get(USER_METADATA, None)
+        metadata = USER_METADATA.of(self._session)
         found = repair_table(self._log, dry_run=dryRun, user_metadata=metadata)
         return repaired_frame(self._session, found)
 
@@ -206,13 +209,10 @@ class DeltaServiceMethods:
 
     def _restoring(self) -> RestoreOptions:
         return RestoreOptions(
-            ignore_missing_files=self._is_on(IGNORE_MISSING_FILES),
-            allow_downgrade=self._is_on(ALLOW_DOWNGRADE),
-            user_metadata=self._session.conf.get(USER_METADATA, None),
+            ignore_missing_files=IGNORE_MISSING_FILES.of(self._session),
+            allow_downgrade=ALLOW_DOWNGRADE.of(self._session),
+            user_metadata=USER_METADATA.of(self._session),
         )
-
-    def _is_on(self, setting: str) -> bool:
-        return str(self._session.conf.get(setting, "false")).lower() == "true"
 
     def _restored(self, metrics: Mapping[str, int]) -> DataFrame:
         self._target().plane.recache()
@@ -234,7 +234,7 @@ class DeltaServiceMethods:
             replace=replace,
             properties={} if properties is None else properties,
             root=f"{scheme}://{rest}",
-            user_metadata=self._session.conf.get(USER_METADATA, None),
+            user_metadata=USER_METADATA.of(self._session),
         )
         store, _ = open_location(self._session, path, self._options)
         clone_table(snapshot, TableLog(store), options)
@@ -314,14 +314,6 @@ def _as_own(schema: Any) -> Any:
     if hasattr(schema, "json") and hasattr(schema, "fields") and not isinstance(schema, StructType):
         return parse_schema(schema.json())
     return schema
-
-
-def _default_properties(settings: Mapping[str, str]) -> dict[str, str]:
-    return {
-        f"delta.{key[len(_DEFAULTS) :]}": value
-        for key, value in settings.items()
-        if key.startswith(_DEFAULTS)
-    }
 
 
 def _checked_text(value: Any, name: str) -> str:

@@ -22,10 +22,10 @@ from lakebed.commands.write.replace_frame import ReplacingRows
 from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import ConcurrentTransactionError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import COMPRESSION
 from lakebed.spark.stores.session_settings import all_settings
 
 FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
-_COMPRESSION = "spark.sql.parquet.compression.codec"
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _load(
         _frame(target, request, files, snapshot),
         target.plane,
         target.log.store,
-        default_compression=settings.get(_COMPRESSION),
+        default_compression=COMPRESSION.read(settings),
         arrange=ClusteredWrites(target.log, target.plane, settings).arranged,
     )
     written = write_table(target.log, rows, _options(target, request, files, snapshot), snapshot)

@@ -25,6 +25,7 @@ from lakebed.arrow.write.write import FileLayout, FileWriter, stored_rows
 from lakebed.commands.optimize.bins import Bin
 from lakebed.commands.optimize.curve_columns import CurveColumn
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import COMPRESSION, MAX_RECORDS
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path
 from lakebed.spec.properties import TableProperties
@@ -77,12 +78,12 @@ class Local:
         """With the codec of the session, unless the table has one."""
         layout = FileLayout.of(self.snapshot.metadata, self.snapshot.protocol)
         if TableProperties.parquet_compression_codec.key not in layout.configuration:
-            codec = self.settings.get(_CODEC, layout.codec).lower()
+            codec = (COMPRESSION.read(self.settings) or layout.codec).lower()
             if codec not in _CODECS:
                 raise NotForArrowError(f"the codec {codec}")
             layout = layout.with_codec(codec)
-        if self.settings.get(_MAX_RECORDS, "0") != "0":
-            raise NotForArrowError(f"{_MAX_RECORDS} is set")
+        if MAX_RECORDS.read(self.settings) != 0:
+            raise NotForArrowError(f"{MAX_RECORDS.name} is set")
         return layout
 
 
@@ -250,7 +251,6 @@ def _cut(
     return curve, quantiles(keys, num_files - 1)
 
 
-_CODEC, _MAX_RECORDS = "spark.sql.parquet.compression.codec", "spark.sql.files.maxRecordsPerFile"
 _CODECS = ("snappy", "zstd", "gzip", "lz4", "lz4_raw", "uncompressed", "none")
 _CORES = os.cpu_count() or 2
 _DECODED = 4

@@ -24,7 +24,7 @@ from lakebed.commands.optimize.curve_columns import CurveColumn, curve_columns
 from lakebed.commands.optimize.dropped_columns import with_dropped_columns
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.progress import Share, progress
-from lakebed.commands.optimize.request import CHECK_STATISTICS, OptimizeRequest, local_bytes
+from lakebed.commands.optimize.request import OptimizeRequest, local_bytes
 from lakebed.commands.target.clustering_columns import clustering_columns
 from lakebed.commands.target.iceberg_files import files_to_upgrade
 from lakebed.commands.target.row_target import RowTarget
@@ -34,6 +34,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import ZORDER_CHECK_STATS
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
@@ -141,7 +142,7 @@ class _Optimize:
         partitions = {name.lower() for name in snapshot.partition_columns}
         columns = curve_columns(snapshot.schema, paths)
         indexed = indexed_columns(snapshot.schema, snapshot.properties, ())
-        checked = self._settings.get(CHECK_STATISTICS, "true").lower() != "false"
+        checked = ZORDER_CHECK_STATS.read(self._settings)
         for column in columns:
             if column.path[0].lower() in partitions:
                 raise InvalidArgumentError(
@@ -154,7 +155,7 @@ class _Optimize:
                     f"files have no statistics of {render_path(column.path)}: to arrange rows by "
                     "it would not help a query",
                     hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
-                    f"{CHECK_STATISTICS} = false arranges rows all the same",
+                    f"{ZORDER_CHECK_STATS.name} = false arranges rows all the same",
                 )
         # With less than two bits of the key a column has no ranges to tell rows apart by.
         return columns[: MOST_KEY_BITS // 2]

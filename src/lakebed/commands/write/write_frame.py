@@ -15,16 +15,11 @@ from lakebed.commands.write.replace_frame import Matching, ReplacingRows
 from lakebed.commands.write.write_rows import write_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import COLLECT_STATS, COMPRESSION
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.planes import plane_for
 from lakebed.spark.stores.location import open_location
-
-_DELTA = "spark.databricks.delta."
-DEFAULTS = f"{_DELTA}properties.defaults."
-COLLECT_STATS = f"{_DELTA}stats.collect"
-OPTIMIZE_WRITE = f"{_DELTA}optimizeWrite.enabled"
-COMPRESSION = "spark.sql.parquet.compression.codec"
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,8 @@ def write_frame(
         store,
         write.files,
         write.optimize,
-        settings.get(COLLECT_STATS, "true").lower() != "false",
-        settings.get(COMPRESSION),
+        COLLECT_STATS.read(settings),
+        COMPRESSION.read(settings),
         ClusteredWrites(log, plane, settings, write.options.cluster_by).arranged,
         write.matching,
     )
@@ -64,12 +59,3 @@ def write_frame(
     auto_compact(RowTarget(session, log, plane), written)
     plane.recache()
     return written
-
-
-def default_properties(settings: Mapping[str, str]) -> dict[str, str]:
-    """The properties that the session gives to new tables."""
-    return {
-        f"delta.{key[len(DEFAULTS) :]}": value
-        for key, value in settings.items()
-        if key.startswith(DEFAULTS)
-    }

@@ -19,12 +19,12 @@ from lakebed.commands.alter.columns.replace_columns import replace_columns
 from lakebed.commands.alter.table_properties import set_comment, set_properties, unset_properties
 from lakebed.commands.target.column_names import to_position
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.catalog_changes import set_location
 from lakebed.sessions.native.create_statements import field_of, type_of
 from lakebed.sessions.native.question import Question
+from lakebed.settings.setting_table import USER_METADATA
 from lakebed.spark.catalog.mirrored_catalog import catalog_url
 from lakebed.spark.catalog.session_catalog import replace_entry, resolve
 from lakebed.spark.stores.location import open_location
@@ -39,7 +39,7 @@ def alter(asked: Question) -> None:
     """Changes of one kind come together; Spark sends no statement that mixes kinds."""
     changes: Sequence[Change] = asked.request["changes"]
     store, _ = open_location(asked.session, asked.path, {})
-    target = AlterTarget(TableLog(store), asked.session.conf.get(USER_METADATA, None))
+    target = AlterTarget(TableLog(store), USER_METADATA.of(asked.session))
     kinds = {change["kind"] for change in changes}
     if kinds == {"drop_column", "add_column"}:
         replace_columns(target, [_field(each) for each in changes if each["kind"] == "add_column"])
@@ -77,7 +77,7 @@ def _tell_catalog(asked: Question, target: AlterTarget) -> None:
 
 def unset(asked: Question) -> None:
     store, _ = open_location(asked.session, asked.path, {})
-    target = AlterTarget(TableLog(store), asked.session.conf.get(USER_METADATA, None))
+    target = AlterTarget(TableLog(store), USER_METADATA.of(asked.session))
     keys: Sequence[str] = asked.request["keys"]
     unset_properties(target, keys, if_exists=bool(asked.request["if_exists"]))
 

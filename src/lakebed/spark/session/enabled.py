@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-ENABLED = "spark.lakebed.enabled"
+from lakebed.settings.setting_table import ENABLED
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    return bool(spark.conf.get(ENABLED, "false") == "true")
+    return ENABLED.of(spark)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from lakebed.settings.setting_table import SERVER
 from lakebed.spark.session.session_kind import is_connect
-
-SERVER = "spark.lakebed.server"
-"""The setting by which such a server shows itself."""
 
 
 def is_served(session: Any) -> bool:
@@ -17,7 +15,7 @@ def is_served(session: Any) -> bool:
         return False
     found = _known.get(session)
     if found is None:
-        found = session.conf.get(SERVER, None) is not None
+        found = SERVER.of(session) is not None
         _known[session] = found
     return found
 

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import JavaClass
 
 from lakebed.errors import UnsupportedSparkError
+from lakebed.settings.setting_table import CACHE
 from lakebed.spark.internals.session.versions import does_not_fit, source_folders
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-CACHE = "LAKEBED_CACHE"
-"""The environment variable that says where compiled classes are kept."""
 SOURCE = "org.apache.spark.sql.sources.DataSourceRegister"
 PACKAGE = "lakebed"
 
@@ -143,7 +142,7 @@ def _digest(sources: list[tuple[str, str]]) -> str:
 
 
 def _cache() -> Path:
-    given = os.environ.get(CACHE)
+    given = CACHE.read(os.environ)
     if given:
         return Path(given) / "classes"
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

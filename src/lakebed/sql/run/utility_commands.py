@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder, partition_schema
 from lakebed.commands.create.dropped_tables import undrop_table
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import COLLECT_STATS, DEFAULT_PROPERTIES, USER_METADATA
 from lakebed.spark.catalog.session_catalog import find
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.stores.session_settings import all_settings
@@ -28,9 +28,6 @@ from lakebed.sql.grammar.services import (
 from lakebed.sql.open_tables import OpenTable, open_table
 from lakebed.sql.statement import Slice, Statement
 from lakebed.tables.delta_table import DeltaTable
-
-_COLLECT_STATS = "spark.databricks.delta.stats.collect"
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
 def run_optimize(context: SqlContext, statement: OptimizeStatement) -> DataFrame | None:
@@ -106,12 +103,11 @@ def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame |
         return context.empty()
     settings = all_settings(session)
     store, _ = open_location(session, path, {})
-    defaults = {k: v for k, v in settings.items() if k.startswith(_DEFAULTS)}
     options = ConvertOptions(
         partition_schema(None if statement.partitions is None else statement.partitions.text),
-        stats=statement.statistics and settings.get(_COLLECT_STATS, "true").lower() != "false",
-        default_properties={f"delta.{k[len(_DEFAULTS) :]}": v for k, v in defaults.items()},
-        user_metadata=settings.get(USER_METADATA),
+        stats=statement.statistics and COLLECT_STATS.read(settings),
+        default_properties=DEFAULT_PROPERTIES.read(settings),
+        user_metadata=USER_METADATA.read(settings),
     )
     convert_folder(TableLog(store), options)
     return context.empty()
