@@ -9,12 +9,7 @@ from pyspark.sql import DataFrame
 
 from lakebed.sql.context import SqlContext
 from lakebed.sql.grammar import alter, clone, copy_into, describe, services
-from lakebed.sql.run.alter import (
-    run_add_constraint,
-    run_drop_constraint,
-    run_drop_feature,
-    run_sync_identity,
-)
+from lakebed.sql.run.alter import run_alter
 from lakebed.sql.run.clone import run_clone
 from lakebed.sql.run.copy_into import run_copy
 from lakebed.sql.run.describe import run_detail, run_history
@@ -31,10 +26,7 @@ from lakebed.sql.run.services import (
 from lakebed.sql.statement import Statement
 
 RUNNERS: dict[type[Statement], Callable[[SqlContext, Any], DataFrame | None]] = {
-    alter.AddConstraint: run_add_constraint,
-    alter.DropConstraint: run_drop_constraint,
-    alter.DropFeature: run_drop_feature,
-    alter.SyncIdentity: run_sync_identity,
+    alter.AlterTable: run_alter,
     clone.CloneTable: run_clone,
     copy_into.CopyStatement: run_copy,
     describe.DescribeDetail: run_detail,

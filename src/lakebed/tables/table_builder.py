@@ -20,7 +20,7 @@ from lakebed.commands.create.named_tables import Place, create_named, place_at, 
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.errors import InvalidArgumentError, SchemaError
-from lakebed.settings.setting_table import DEFAULT_PROPERTIES, USER_METADATA
+from lakebed.settings.setting_table import DEFAULT_PROPERTIES
 from lakebed.spark.catalog.table_names import parts_in
 from lakebed.spark.stores.session_settings import all_settings
 from lakebed.spec.columns.column_mapping import strip
@@ -183,7 +183,7 @@ class DeltaTableBuilder(Generic[T]):
             create_named(place, lambda: adopted(place, definition))
             return
         check_generated(self._spark, schema)
-        target = AlterTarget(place.log, USER_METADATA.of(self._spark))
+        target = AlterTarget.of(self._spark, place.log)
         create_named(place, lambda: create_table(target, definition, self._mode))
 
     def _place(self) -> Place:

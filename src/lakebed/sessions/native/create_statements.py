@@ -259,7 +259,7 @@ def create_like(asked: Question) -> None:
 
 
 def _make(place: Place, definition: TableDefinition, mode: str) -> None:
-    target = AlterTarget(place.log, USER_METADATA.of(place.session))
+    target = AlterTarget.of(place.session, place.log)
     create_named(place, lambda: create_table(target, definition, cast("Mode", mode)))
 
 

@@ -25,7 +25,7 @@ from lakebed.sql.grammar.services import (
     UndropTable,
     VacuumStatement,
 )
-from lakebed.sql.open_tables import OpenTable, open_table
+from lakebed.sql.open_tables import NamedTable, open_table
 from lakebed.sql.statement import Slice, Statement
 from lakebed.tables.delta_table import DeltaTable
 
@@ -149,7 +149,7 @@ def _parquet_path(context: SqlContext, statement: ConvertStatement) -> str | Non
     return parts[1]
 
 
-def _opened(context: SqlContext, statement: Statement) -> OpenTable:
+def _opened(context: SqlContext, statement: Statement) -> NamedTable:
     found = open_table(context, statement)
     # Nobody else knows these statements: what is no Delta table is an error by now.
     assert found is not None
