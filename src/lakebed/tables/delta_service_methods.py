@@ -19,6 +19,8 @@ from lakebed.commands.repair_table import repair_table
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail
 from lakebed.commands.target.row_target import RowTarget
+from lakebed.commands.vacuum import VacuumOptions, VacuumResult, vacuum_table
+from lakebed.commands.vacuum.vacuum_options import settings_of
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
@@ -31,6 +33,7 @@ from lakebed.settings.setting_table import (
 )
 from lakebed.spark.catalog.session_catalog import replace_entry
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name
+from lakebed.spark.session.arrow_frames import arrow_frame
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
@@ -154,6 +157,40 @@ class DeltaServiceMethods:
         snapshot = self._log.snapshot(timestamp=moment)
         return self._cloned(snapshot, target, isShallow, replace, properties)
 
+    def vacuum(
+        self,
+        retentionHours: float | None = None,
+        *,
+        dryRun: bool = False,
+        mode: str | None = None,
+        inventory: Any = None,
+        enforceRetention: bool | None = None,
+    ) -> DataFrame:
+        """Delete files that no version inside the retention needs.
+
+        Returns an empty DataFrame, as delta-spark does; of a dry run the `path`s that would go.
+        `vacuumForecast` says what it costs.
+        """
+        options = {"mode": mode, "inventory": inventory, "enforce_retention": enforceRetention}
+        result = _vacuum(
+            self._session, self._log, retention_hours=retentionHours, dry_run=dryRun, **options
+        )
+        return _vacuumed_frame(self._session, self._root, result)
+
+    def vacuumForecast(
+        self, retentionHours: float | None = None, *, mode: str | None = None, inventory: Any = None
+    ) -> VacuumResult:
+        """What a VACUUM would delete, and which versions could no longer be read after it."""
+        return _vacuum(
+            self._session,
+            self._log,
+            retention_hours=retentionHours,
+            mode=mode,
+            inventory=inventory,
+            dry_run=True,
+            enforce_retention=False,
+        )
+
     def generate(self, mode: str) -> None:
         """For engines that cannot read the log: "symlink_format_manifest", or "iceberg"."""
         generate_files(self._log, mode)
@@ -239,6 +276,35 @@ class DeltaServiceMethods:
         store, _ = open_location(self._session, path, self._options)
         clone_table(snapshot, TableLog(store), options)
         return self.forPath(self._session, path, self._options)
+
+
+def _vacuum(session: SparkSession, log: TableLog, **options: Any) -> VacuumResult:
+    """VACUUM by the settings of the session, except for the options that are given."""
+    chosen = {**settings_of(all_settings(session)), **_given(options)}
+    if chosen.get("inventory") is not None:
+        chosen["inventory"] = _collected(chosen["inventory"])
+        chosen["mode"] = options.get("mode") or "full"
+    return vacuum_table(log, VacuumOptions.of(**chosen))
+
+
+def _vacuumed_frame(session: SparkSession, root: str, result: VacuumResult) -> DataFrame:
+    """One column `path`: the files that a dry run would delete; no row after a VACUUM.
+
+    Arrow data become part of the plan: to make the DataFrame takes few calls, to show it no job.
+    """
+    paths = [f"{root}/{path}" for path in result.paths] if result.dry_run else []
+    return arrow_frame(session, pa.table({"path": pa.array(paths, pa.string())}))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _collected(inventory: Any) -> Any:
+    """The inventory of a DataFrame comes to the driver, where the log is."""
+    if isinstance(inventory, DataFrame) or is_connect(inventory):
+        return inventory.toArrow()
+    return inventory
 
 
 def copied_frame(session: SparkSession, copied: Copied) -> DataFrame:

@@ -17,7 +17,7 @@ from lakebed.settings.setting_table import USER_METADATA
 from lakebed.spark.catalog.session_catalog import resolve
 from lakebed.spark.stores.location import open_location
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.clone import CloneTable
+from lakebed.sql.grammar.new_tables import CloneTable
 from lakebed.sql.statement import AsOf
 
 _METRICS = (

@@ -1,4 +1,6 @@
-"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, FSCK REPAIR, CONVERT TO DELTA and UNDROP."""
+"""Table utility commands: OPTIMIZE, VACUUM, DESCRIBE HISTORY and DETAIL, RESTORE, REORG, GENERATE,
+FSCK REPAIR, CONVERT TO DELTA and UNDROP.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,16 @@ from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
 from lakebed.settings.setting_table import COLLECT_STATS, DEFAULT_PROPERTIES, USER_METADATA
 from lakebed.spark.catalog.session_catalog import find
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.stores.session_settings import all_settings
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.column_lookup import column_path, renamed
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.services import (
+from lakebed.sql.grammar.utility_commands import (
     ConvertStatement,
+    DescribeDetail,
+    DescribeHistory,
     FsckStatement,
     GenerateStatement,
     OptimizeStatement,
@@ -158,3 +163,21 @@ def _opened(context: SqlContext, statement: Statement) -> NamedTable:
 
 def _quoted(path: tuple[str, ...]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def run_history(context: SqlContext, statement: DescribeHistory) -> DataFrame | None:
+    found = open_table(context, statement)
+    return None if found is None else found.delta().history(statement.limit)
+
+
+def run_detail(context: SqlContext, statement: DescribeDetail) -> DataFrame | None:
+    """With the name that the statement calls the table by, as in delta-spark."""
+    found = open_table(context, statement)
+    if found is None:
+        return None
+    detail = found.delta().detail()
+    if found.ref.path is not None:
+        return detail
+    f = functions_of(detail)
+    name = ".".join(found.ref.parts)
+    return detail.withColumn("name", f.coalesce(f.col("name"), f.lit(name)))
