@@ -86,8 +86,8 @@ def own_statements(script: str) -> list[Slice]:
         # Spark shows what is wrong with it.
         return []
     found = []
-    for place, token in enumerate(tokens[:-1]):
-        if (part := _statement_after(script, tokens, place)) is None:
+    for index, token in enumerate(tokens[:-1]):
+        if (part := _statement_after(script, tokens, index)) is None:
             continue
         try:
             if parse_own(part.text) is not None:
@@ -99,11 +99,11 @@ def own_statements(script: str) -> list[Slice]:
     return found
 
 
-def _statement_after(script: str, tokens: list[Token], place: int) -> Slice | None:
+def _statement_after(script: str, tokens: list[Token], index: int) -> Slice | None:
     """Up to the next semicolon, if it begins like one of ours."""
-    if not (tokens[place].is_symbol(";") or tokens[place].is_word(*_BEFORE_STATEMENTS)):
+    if not (tokens[index].is_symbol(";") or tokens[index].is_word(*_BEFORE_STATEMENTS)):
         return None
-    first = last = place + 1
+    first = last = index + 1
     if not tokens[first].is_word(*GRAMMARS):
         return None
     while not (tokens[last].is_symbol(";") or tokens[last].kind is Kind.END):

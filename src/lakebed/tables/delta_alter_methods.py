@@ -166,6 +166,6 @@ class DeltaAlterMethods:
                 hint="give the session, as in DeltaTable.create(spark)",
             )
         if (served := served_class(found)) is not None:
-            made: DeltaTableBuilder[Self] = served._builder(found, mode)
-            return made
+            builder: DeltaTableBuilder[Self] = served._builder(found, mode)
+            return builder
         return DeltaTableBuilder(found, mode, cls.forPath)

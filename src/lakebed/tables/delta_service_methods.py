@@ -86,8 +86,8 @@ class DeltaServiceMethods:
                 hint="give the session first: DeltaTable.convertToDelta(spark, 'parquet.`...`')",
             )
         if (served := served_class(sparkSession)) is not None:
-            made: Self = served.convertToDelta(sparkSession, identifier, partitionSchema)
-            return made
+            converted: Self = served.convertToDelta(sparkSession, identifier, partitionSchema)
+            return converted
         path = _parquet_path(sparkSession, identifier)
         store, _ = open_location(sparkSession, path, {})
         settings = all_settings(sparkSession)
@@ -113,9 +113,9 @@ class DeltaServiceMethods:
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Bring back the version of a time, such as "2026-01-31" or "2026-01-31 12:00:00"."""
-        moment = millis_of(self._session, _checked_text(timestamp, "timestamp"))
+        timestamp_ms = millis_of(self._session, _checked_text(timestamp, "timestamp"))
         done = restore_table(
-            self._log, timestamp=moment, options=self._restoring(), shown_timestamp=timestamp
+            self._log, timestamp=timestamp_ms, options=self._restoring(), shown_timestamp=timestamp
         )
         return self._restored(done.metrics)
 
@@ -153,8 +153,8 @@ class DeltaServiceMethods:
         properties: Mapping[str, str] | None = None,
     ) -> Self:
         """As `clone`, of the version of a time."""
-        moment = millis_of(self._session, _checked_text(timestamp, "timestamp"))
-        snapshot = self._log.snapshot(timestamp=moment)
+        timestamp_ms = millis_of(self._session, _checked_text(timestamp, "timestamp"))
+        snapshot = self._log.snapshot(timestamp=timestamp_ms)
         return self._cloned(snapshot, target, isShallow, replace, properties)
 
     def vacuum(

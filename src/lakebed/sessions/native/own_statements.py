@@ -55,6 +55,6 @@ def _is_ours(asked: Question, statement: Statement) -> bool:
 def run(asked: Question) -> DataFrame | None:
     text = str(asked.request["text"])
     values = Values(asked.session, find_markers(text), list(asked.given or ()))
-    statement = parse_own(text, values.plain)
+    statement = parse_own(text, values.python_values)
     assert statement is not None
     return execute(SqlContext(asked.session, text, values=values), statement)
