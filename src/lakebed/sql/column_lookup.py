@@ -65,7 +65,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def check_once(context: SqlContext, refs: Sequence[ColumnRef], paths: Sequence[Path]) -> None:
     for index, path in enumerate(paths):
         if path in paths[:index]:
-            message = f"{refs[index]} is there twice"
+            message = f"{refs[index]} appears twice"
             raise SqlError(message, sql=context.sql, position=refs[index].position)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakebed.commands.target.clustering_columns import MOST_COLUMNS, clustering_columns
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import MAX_RECORDS
 from lakebed.spec.schema import Path, render_path
 from lakebed.spec.stats import has_bounds, indexed_columns, leaves
 
@@ -23,7 +24,7 @@ def cut_large_files(snapshot: Snapshot) -> str:
     partitions = {name.lower() for name in snapshot.partition_columns}
     columns = [path for path in _ordered_columns(snapshot) if path[0].lower() not in partitions]
     if not columns:
-        return "write with spark.sql.files.maxRecordsPerFile, or max_rows_per_file"
+        return f"write with {MAX_RECORDS.name}, or max_rows_per_file"
     rewrite = arrange(snapshot, columns[0])
     if snapshot.properties.target_file_size is not None:
         return rewrite
