@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from lakebed.sessions.drop_in.install import install_as_delta
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
-    from lakebed.tables.create_standalone import create
     from lakebed.tables.delta_table import DeltaTable
-    from lakebed.tables.table import Scan, Table, convert, is_delta_table, write
-    from lakebed.tables.table import open_table as open
+    from lakebed.tables.standalone import convert, create, is_delta_table, write
+    from lakebed.tables.standalone import open_table as open
+    from lakebed.tables.table import Scan, Table
 
 __all__ = [
     "DeltaTable",
@@ -38,15 +38,15 @@ _HOMES = {
     "LakebedError": "lakebed.errors:LakebedError",
     "Scan": "lakebed.tables.table:Scan",
     "Table": "lakebed.tables.table:Table",
-    "convert": "lakebed.tables.table:convert",
-    "create": "lakebed.tables.create_standalone:create",
+    "convert": "lakebed.tables.standalone:convert",
+    "create": "lakebed.tables.standalone:create",
     "enable": "lakebed.sessions.enable:enable",
     "explain_scan": "lakebed.sessions.explain:explain_scan",
     "install_as_delta": "lakebed.sessions.drop_in.install:install_as_delta",
-    "is_delta_table": "lakebed.tables.table:is_delta_table",
-    "open": "lakebed.tables.table:open_table",
+    "is_delta_table": "lakebed.tables.standalone:is_delta_table",
+    "open": "lakebed.tables.standalone:open_table",
     "session": "lakebed.sessions.enable:session",
-    "write": "lakebed.tables.table:write",
+    "write": "lakebed.tables.standalone:write",
 }
 
 

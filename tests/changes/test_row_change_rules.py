@@ -25,7 +25,7 @@ from lakebed.errors import (
     SchemaError,
     SchemaMismatchError,
 )
-from lakebed.spark.plane_selection import SETTING
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spec.schema import StructType, parse_schema
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -159,7 +159,7 @@ def test_a_null_struct_with_a_field_that_takes_no_nulls_is_refused(
     inner = {"type": "struct", "fields": [{**field("a", "integer"), "nullable": False}]}
     path, nested = tmp_path / "t", field("s", inner)
     create(path, schema(field("id", "long"), nested))
-    with settings(spark, {SETTING: plane}):
+    with settings(spark, {DATA_PLANE.name: plane}):
         _check_null_structs(spark, path)
 
 

@@ -71,7 +71,7 @@ import lakebed
 from lakebed.errors import MultipleMatchesError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.deleted_rows import deleted_rows
-from lakebed.spark.plane_selection import SETTING
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import StructType
@@ -107,7 +107,7 @@ class Sequences(RuleBasedStateMachine):
         self.seen: set[int] = set()
 
     def teardown(self) -> None:
-        self.spark.conf.unset(SETTING)
+        self.spark.conf.unset(DATA_PLANE.name)
         self.folder.cleanup()
 
     # --- commands ---
@@ -132,7 +132,7 @@ class Sequences(RuleBasedStateMachine):
         spread: bool,
     ) -> None:
         self.tracking, self.partitioned = tracking, partitioned
-        self.spark.conf.set(SETTING, plane)
+        self.spark.conf.set(DATA_PLANE.name, plane)
         options = {
             "delta.enableDeletionVectors": vectors,
             "delta.columnMapping.mode": mapping,

@@ -11,10 +11,10 @@ import pytest
 from small_tables import IMPATIENT, WRITE, create, file
 
 import lakebed
-from lakebed.errors import StorageError, StorageUrlError
+from lakebed.errors import InvalidArgumentError, StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.storage import atomic_files, open_store
-from lakebed.storage.durability import VARIABLE, Durability
+from lakebed.storage.durability import Durability
 from lakebed.storage.local import LocalStore
 from lakebed.transaction import Committed, Transaction, Unknown
 
@@ -89,11 +89,11 @@ def test_the_environment_chooses_and_an_option_goes_before_it(
         assert isinstance(store, LocalStore)
         return store.durability
 
-    monkeypatch.setenv(VARIABLE, "ALL")
+    monkeypatch.setenv("LAKEBED_DURABILITY", "ALL")
     assert chosen() is Durability.ALL
     assert chosen(durability="none") is Durability.NONE
-    monkeypatch.setenv(VARIABLE, "some")
-    with pytest.raises(StorageUrlError, match=VARIABLE):
+    monkeypatch.setenv("LAKEBED_DURABILITY", "some")
+    with pytest.raises(InvalidArgumentError, match="LAKEBED_DURABILITY"):
         chosen()
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv("LAKEBED_DURABILITY")
     assert chosen() is Durability.LOG

@@ -25,13 +25,14 @@ from lakebed.commands.optimize.curve_columns import curve_columns
 from lakebed.commands.optimize.file_selection import by_partition
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.optimize import Optimized, optimize
-from lakebed.commands.optimize.optimize_request import LOCAL_BYTES, OptimizeRequest, local_bytes
+from lakebed.commands.optimize.optimize_request import OptimizeRequest, local_bytes
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.data_files.curves import Curve, Kind
 from lakebed.errors import DataFileError, InvalidArgumentError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import OPTIMIZE_LOCAL_BYTES
 from lakebed.storage import open_store
 
 ZORDER = OptimizeRequest(zorder_by=(("id",), ("name",)))
@@ -314,10 +315,10 @@ def test_rows_that_take_too_much_memory_are_left_to_spark(tmp_path: Path) -> Non
 def test_the_setting() -> None:
     assert local_bytes({}, is_connect=False) == 256 << 20
     assert local_bytes({}, is_connect=True) == 32 << 20
-    assert local_bytes({LOCAL_BYTES: "0"}, is_connect=False) == 0
-    assert local_bytes({LOCAL_BYTES: "2mb"}, is_connect=True) == 2 << 20
+    assert local_bytes({OPTIMIZE_LOCAL_BYTES.name: "0"}, is_connect=False) == 0
+    assert local_bytes({OPTIMIZE_LOCAL_BYTES.name: "2mb"}, is_connect=True) == 2 << 20
     with pytest.raises(InvalidArgumentError, match="localBytes"):
-        local_bytes({LOCAL_BYTES: "many"}, is_connect=False)
+        local_bytes({OPTIMIZE_LOCAL_BYTES.name: "many"}, is_connect=False)
 
 
 def test_objects_of_a_store_that_is_no_disk() -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.errors import InvalidArgumentError
-from lakebed.spark.catalog.mirrored_catalog import SETTING
+from lakebed.settings.setting_table import CATALOG
 
 
 @pytest.fixture(params=["own", "embedded"])
@@ -19,7 +19,7 @@ def names(
 ) -> Iterator[SparkSession]:
     """A database with a managed, an external and a Parquet table, in either kind of catalog."""
     if request.param == "embedded":
-        spark.conf.set(SETTING, f"sqlite://{tmp_path}/catalog.db")
+        spark.conf.set(CATALOG.name, f"sqlite://{tmp_path}/catalog.db")
     spark.catalog.clearCache()
     for text in (
         f"CREATE SCHEMA answers LOCATION '{tmp_path}/answers'",
@@ -34,7 +34,7 @@ def names(
     spark.sql("USE default")
     spark.sql("DROP SCHEMA IF EXISTS answers CASCADE")
     spark.sql("DROP TABLE IF EXISTS answers.other")
-    spark.conf.unset(SETTING)
+    spark.conf.unset(CATALOG.name)
 
 
 def test_kinds_and_columns_are_those_of_now(names: SparkSession, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_extended_descriptions_tell_kind_owner_and_columns(names: SparkSession) 
     assert listed.columns == ["namespace", "tableName", "isTemporary", "information"]
     text = {row["tableName"]: row["information"] for row in listed.collect()}
     assert sorted(text) == ["external", "managed", "other"]
-    if names.conf.get(SETTING, None) is None:
+    if names.conf.get(CATALOG.name, None) is None:
         # Spark's own catalog answers, in which tables of an embedded one are external.
         assert "Type: MANAGED\nProvider: delta" in text["managed"]
         assert "|-- note: string (nullable = true)" in text["managed"]
@@ -96,7 +96,7 @@ def test_methods_that_change_tables_go_the_way_of_sql(names: SparkSession, tmp_p
     names.sql("UNDROP TABLE managed")
     catalog.dropTable("external")
     assert lakebed.open(str(tmp_path / "x")).version == 2
-    if names.conf.get(SETTING, None) is not None:
+    if names.conf.get(CATALOG.name, None) is not None:
         return
     names.sql(f"CREATE TABLE inside (a INT) USING delta LOCATION '{tmp_path}/answers/inside'")
     with pytest.raises(InvalidArgumentError, match="inside of the folder"):

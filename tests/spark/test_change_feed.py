@@ -33,8 +33,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
-from lakebed.sessions.settings import OUT_OF_RANGE
-from lakebed.spark.plane_selection import SETTING
+from lakebed.settings.setting_table import CHANGES_OUT_OF_RANGE, DATA_PLANE
 from lakebed.spec.actions import Add, AddCdc, DeletionVector, Remove
 from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.schema import LONG, STRING, StructField, StructType, schema_to_json
@@ -209,7 +208,7 @@ CHANGES = sorted(
 
 @pytest.fixture(params=["native", "workers"])
 def plane(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
-    with settings(spark, {SETTING: request.param}):
+    with settings(spark, {DATA_PLANE.name: request.param}):
         yield request.param
 
 
@@ -339,7 +338,7 @@ def test_ranges_after_the_newest_version_are_errors_or_empty(
     for options in (late, {"startingVersion": 7}):
         with pytest.raises(VersionNotFoundError, match="newest"):
             feed(spark, table, **options)
-    with settings(spark, {OUT_OF_RANGE: "true"}):
+    with settings(spark, {CHANGES_OUT_OF_RANGE.name: "true"}):
         frames = [feed(spark, table, **each) for each in (late, {"startingVersion": 7})]
         found = feed(spark, table, startingVersion=6, endingTimestamp="2026-02-01")
     assert [frame.count() for frame in frames] == [0, 0]

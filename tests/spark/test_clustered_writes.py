@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from written_tables import settings
 
 import lakebed
-from lakebed.commands.optimize.clustered_writes import MIN_SIZE, MODE
 from lakebed.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
+from lakebed.settings.setting_table import CLUSTERING_MIN_SIZE, CLUSTERING_MODE
 from lakebed.spark.internals.plans import estimated_bytes, is_cheap
 
 ROWS = 4000
@@ -39,7 +39,7 @@ def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Dat
 
 @pytest.fixture
 def small(spark: SparkSession) -> Iterator[None]:
-    with settings(spark, {MIN_SIZE: "10kb"}):
+    with settings(spark, {CLUSTERING_MIN_SIZE.name: "10kb"}):
         yield
 
 
@@ -136,10 +136,10 @@ def test_small_writes_and_those_of_other_tables_stay_as_they_come(
     tasks = source.rdd.getNumPartitions()
     save(source, path)
     assert len(adds(path)) == tasks
-    with settings(spark, {MIN_SIZE: "10kb", MODE: "never"}):
+    with settings(spark, {CLUSTERING_MIN_SIZE.name: "10kb", CLUSTERING_MODE.name: "never"}):
         save(source, path)
     assert len(adds(path)) == tasks
-    with settings(spark, {MIN_SIZE: "10kb"}):
+    with settings(spark, {CLUSTERING_MIN_SIZE.name: "10kb"}):
         plain = tmp_path / "plain"
         save(source, plain)
         save(source, plain)
@@ -162,7 +162,7 @@ def test_rows_that_are_expensive_to_make_are_made_once(
     assert made.value == ROWS
     assert ids(path) == list(range(ROWS))
     assert hit(path, "x", 1234) == 1
-    with settings(spark, {MODE: "always", "spark.sql.adaptive.enabled": "false"}):
+    with settings(spark, {CLUSTERING_MODE.name: "always", "spark.sql.adaptive.enabled": "false"}):
         save(frame, path)
     assert ids(path) == sorted([*range(ROWS), *range(ROWS)])
     assert hit(path, "x", 1234) == 0.5
@@ -206,7 +206,9 @@ def test_a_source_without_the_columns_stays_as_it_comes(source: DataFrame, tmp_p
     assert len(adds(path)) == source.rdd.getNumPartitions()
 
 
-@pytest.mark.parametrize("setting", [{MODE: "sometimes"}, {MIN_SIZE: "much"}])
+@pytest.mark.parametrize(
+    "setting", [{CLUSTERING_MODE.name: "sometimes"}, {CLUSTERING_MIN_SIZE.name: "much"}]
+)
 def test_settings_that_mean_nothing_are_refused(
     spark: SparkSession, source: DataFrame, tmp_path: Path, setting: dict[str, str]
 ) -> None:

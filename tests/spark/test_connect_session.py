@@ -24,7 +24,7 @@ from lakebed.errors import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from lakebed.spark.plane_selection import SETTING
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.schema import LONG, StructField, StructType
 from s3_server import S3Server, s3_server
@@ -115,7 +115,7 @@ def test_errors_of_spark_are_left_alone(remote: Any) -> None:
 def test_there_is_no_native_plane(remote: Any, tmp_path: Path) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1]}))
     with (
-        settings(remote, {SETTING: "native"}),
+        settings(remote, {DATA_PLANE.name: "native"}),
         pytest.raises(InvalidArgumentError, match="Connect"),
     ):
         load(remote, tmp_path)

@@ -18,7 +18,7 @@ from written_tables import load, save, settings
 
 import lakebed
 from lakebed import DeltaTable
-from lakebed.spark.plane_selection import SETTING
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.vector_descriptors import relative_path
 
@@ -80,7 +80,7 @@ def test_a_folder_has_the_files_of_the_log_and_nothing_else(
         assert on_disk(tmp_path) == in_log(tmp_path)
         return True
 
-    with settings(spark, {SETTING: plane}):
+    with settings(spark, {DATA_PLANE.name: plane}):
         writer = frame(spark).write.format("delta").options(**properties)
         writer.partitionBy(*partition_by).save(str(tmp_path))
         assert is_clean()

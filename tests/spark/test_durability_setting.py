@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakebed
-from lakebed.errors import StorageUrlError
+from lakebed.errors import InvalidArgumentError
 from lakebed.storage import atomic_files
 
 if TYPE_CHECKING:
@@ -65,5 +65,5 @@ def test_less_than_all_leaves_data_files_to_the_system(
 @pytest.mark.usefixtures("synced")
 def test_another_value_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set(SETTING, "most")
-    with pytest.raises(StorageUrlError, match="durability"):
+    with pytest.raises(InvalidArgumentError, match="durability"):
         spark.range(10).write.format("delta").save(str(tmp_path / "table"))

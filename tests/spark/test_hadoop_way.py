@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from lakebed.errors import NoConnectorError
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spark import plane_selection
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.plane_selection import SETTING, plane_for
-from lakebed.spark.stores.hadoop_connector import HadoopAccess, NoHadoopAccess, hadoop_access
+from lakebed.spark.plane_selection import plane_for
+from lakebed.spark.stores.hadoop_connector import (
+    HadoopAccess,
+    NoHadoopAccess,
+    hadoop_access,
+)
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.storage import open_store
 
@@ -156,7 +161,7 @@ class NoConnectors:
 
 
 def session(plane: str) -> Any:
-    settings = {SETTING: plane}
+    settings = {DATA_PLANE.name: plane}
     return SimpleNamespace(conf=SimpleNamespace(get=settings.get))
 
 

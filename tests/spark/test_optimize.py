@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
 from lakebed.commands.optimize.optimize import _Optimize
-from lakebed.commands.optimize.optimize_request import CHECK_STATISTICS, LOCAL_BYTES
 from lakebed.commands.optimize.placement import addresses
 from lakebed.data_files.curves import Curve
 from lakebed.errors import InvalidArgumentError, JobFailedError, SchemaError
+from lakebed.settings.setting_table import OPTIMIZE_LOCAL_BYTES, ZORDER_CHECK_STATS
 from lakebed.spark.native.native_plane import NativePlane
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.workers.workers_plane import WorkersPlane
@@ -166,7 +166,11 @@ def test_any_number_of_columns_can_be_arranged_by(
     before = deltalake_rows(path)
     with pytest.raises(SchemaError, match="no statistics of c32"):
         table.optimize().executeZOrderBy(names)
-    settings = {CHECK_STATISTICS: "false", LOCAL_BYTES: local, MAX_FILE: "20000"}
+    settings = {
+        ZORDER_CHECK_STATS.name: "false",
+        OPTIMIZE_LOCAL_BYTES.name: local,
+        MAX_FILE: "20000",
+    }
     with_settings(spark, settings, lambda: table.optimize().executeZOrderBy(names))
     assert deltalake_rows(path) == before
     assert lakebed.open(path).files("c0 = 7").num_rows < lakebed.open(path).num_files

@@ -23,10 +23,10 @@ from written_tables import settings
 
 import lakebed
 from faults import Fault, FaultStore
-from lakebed.commands.optimize.optimize_request import LOCAL_BYTES
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import OPTIMIZE_LOCAL_BYTES
 from lakebed.spark.stores.location import open_location
 from lakebed.storage import Store
 from lakebed.tables import DeltaOptimizeBuilder
@@ -122,7 +122,7 @@ def run(
 ) -> Store:
     plain, root = open_location(spark, str(path), {})
     store = wrap(plain)
-    with settings(spark, {**SMALL_BATCHES, LOCAL_BYTES: ENGINES[engine]}):
+    with settings(spark, {**SMALL_BATCHES, OPTIMIZE_LOCAL_BYTES.name: ENGINES[engine]}):
         KINDS[kind](lakebed.DeltaTable(spark, TableLog(store), root, {}).optimize())
     return store
 

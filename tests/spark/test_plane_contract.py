@@ -28,8 +28,9 @@ from lakebed.errors import (
     TableExistsError,
     VersionNotFoundError,
 )
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.plane_selection import SETTING, plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.spec.schema import DATE, LONG, STRING, TIMESTAMP, StructField, StructType
 from lakebed.storage import open_store
@@ -40,7 +41,7 @@ PLANES = {"native": NativePlane, "workers": WorkersPlane}
 
 @pytest.fixture(params=PLANES)
 def plane(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
-    with settings(spark, {SETTING: request.param}):
+    with settings(spark, {DATA_PLANE.name: request.param}):
         yield request.param
 
 

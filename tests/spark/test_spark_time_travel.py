@@ -82,7 +82,7 @@ def test_a_table_whose_name_has_an_at_sign_is_itself(spark: SparkSession, tmp_pa
         ({"timestampAsOf": "2020-01-01"}, "", VersionNotFoundError, "2020"),
         ({"timestampAsOf": "2030-01-01"}, "", VersionNotFoundError, "2030"),
         ({"timestampAsOf": "soon"}, "", InvalidArgumentError, "'soon' is not a time"),
-        ({"versionAsOf": "new"}, "", InvalidArgumentError, "'new' is not a version"),
+        ({"versionAsOf": "new"}, "", InvalidArgumentError, "versionAsOf is 'new'"),
         ({"versionAsOf": 1, "timestampAsOf": "2026-01-02"}, "", InvalidArgumentError, "not both"),
         ({"versionAsOf": 1}, "@v1", InvalidArgumentError, "an option names one too"),
         ({}, "@20261399000000000", InvalidArgumentError, "is not a time"),

@@ -18,11 +18,11 @@ from written_tables import settings
 import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import LakebedError, SchemaMismatchError
+from lakebed.settings.setting_table import CASTS_FOLLOW_ANSI, DATA_PLANE, STORE_ASSIGNMENT
 from lakebed.spark.columns.spark_types import type_json
 from lakebed.spark.internals.classic_columns import cast_in_mode
 from lakebed.spark.internals.jvm import Jvm
-from lakebed.spark.plane_selection import SETTING
-from lakebed.spark.write.store_casts import FOLLOWS_ANSI, POLICY, can_up_cast
+from lakebed.spark.write.store_casts import can_up_cast
 from lakebed.spec import schema as s
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -42,7 +42,7 @@ LEGACY = {"i": None, "b": 44, "l": [{"x": 44}]}
 
 @pytest.fixture(params=["native", "workers"])
 def plane(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
-    with settings(spark, {SETTING: request.param}):
+    with settings(spark, {DATA_PLANE.name: request.param}):
         yield
 
 
@@ -141,10 +141,10 @@ def test_a_value_that_does_not_fit_is_an_error_whatever_ansi_says(
 
 @pytest.mark.parametrize("name", SOME)
 def test_strict_takes_only_what_loses_nothing(spark: SparkSession, path: Path, name: str) -> None:
-    with settings(spark, {POLICY: "STRICT", ANSI: "false"}):
+    with settings(spark, {STORE_ASSIGNMENT.name: "STRICT", ANSI: "false"}):
         for column, value in {**BAD, "b": "CAST(3 AS SMALLINT)"}.items():
             refused(spark, path, name, {column: value}, SchemaMismatchError)
-    with settings(spark, {POLICY: "strict"}):
+    with settings(spark, {STORE_ASSIGNMENT.name: "strict"}):
         COMMANDS[name](spark, path, {"i": "CAST(5 AS TINYINT)"})
     assert 5 in [row["i"] for row in state(path)]
 
@@ -153,7 +153,7 @@ def test_strict_takes_only_what_loses_nothing(spark: SparkSession, path: Path, n
 def test_legacy_stores_what_the_old_cast_makes_of_it(
     spark: SparkSession, path: Path, name: str
 ) -> None:
-    with settings(spark, {POLICY: "LEGACY", ANSI: "true"}):
+    with settings(spark, {STORE_ASSIGNMENT.name: "LEGACY", ANSI: "true"}):
         COMMANDS[name](spark, path, BAD)
     assert LEGACY in [{key: row[key] for key in LEGACY} for row in state(path)]
 
@@ -163,7 +163,7 @@ def test_both_planes_follow_the_policy(spark: SparkSession, path: Path) -> None:
     values = {"b": "cast(k + 299 as int)"}
     with settings(spark, {ANSI: "false"}):
         refused(spark, path, "UPDATE", values, PySparkException)
-        with settings(spark, {POLICY: "LEGACY"}):
+        with settings(spark, {STORE_ASSIGNMENT.name: "LEGACY"}):
             COMMANDS["UPDATE"](spark, path, values)
     assert [row["b"] for row in state(path)] == [44]
 
@@ -177,11 +177,13 @@ def test_a_text_that_is_a_number_is_stored(spark: SparkSession, path: Path) -> N
 def test_updates_follow_ansi_where_delta_sparks_setting_says_so(
     spark: SparkSession, path: Path
 ) -> None:
-    with settings(spark, {FOLLOWS_ANSI: "true", ANSI: "false"}):
+    with settings(spark, {CASTS_FOLLOW_ANSI.name: "true", ANSI: "false"}):
         COMMANDS["UPDATE"](spark, path, {"b": "300"})
         refused(spark, path, "INSERT", {"b": "300"}, PySparkException)
     assert [row["b"] for row in state(path)] == [44]
-    with settings(spark, {FOLLOWS_ANSI: "true", POLICY: "LEGACY", ANSI: "true"}):
+    with settings(
+        spark, {CASTS_FOLLOW_ANSI.name: "true", STORE_ASSIGNMENT.name: "LEGACY", ANSI: "true"}
+    ):
         refused(spark, path, "UPDATE", {"b": "300"}, PySparkException)
 
 
@@ -189,7 +191,7 @@ def test_a_write_of_a_data_frame_converts_only_without_loss(
     spark: SparkSession, path: Path
 ) -> None:
     before = lakebed.open(path).version
-    with settings(spark, {POLICY: "LEGACY", ANSI: "false"}):
+    with settings(spark, {STORE_ASSIGNMENT.name: "LEGACY", ANSI: "false"}):
         for column, value in BAD.items():
             frame = spark.sql(row_of({column: value}, "1"))
             for mode in ("append", "overwrite"):

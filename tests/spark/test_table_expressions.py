@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import ExpressionNotAllowedError, PredicateError, SchemaError, SqlError
-from lakebed.expressions.allowed import SETTING
+from lakebed.settings.setting_table import ALLOWED_FUNCTIONS
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 MARK = "lakebed.test.ran"
@@ -207,9 +207,9 @@ def test_a_setting_allows_more_functions(spark: SparkSession, tmp_path: Path) ->
     session = lakebed.enable(spark.newSession())
     session.udf.register("is_short", lambda text: len(text) < 3, "boolean")
     add = f"ALTER TABLE delta.`{path}` ADD CONSTRAINT c CHECK (is_short(name))"
-    with pytest.raises(ExpressionNotAllowedError, match=SETTING):
+    with pytest.raises(ExpressionNotAllowedError, match=ALLOWED_FUNCTIONS.name):
         session.sql(add)
-    session.conf.set(SETTING, "other, is_short")
+    session.conf.set(ALLOWED_FUNCTIONS.name, "other, is_short")
     session.sql(add)
     WRITES["insert"](session, path)
     with pytest.raises(ExpressionNotAllowedError, match="is_short"):

@@ -12,7 +12,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import SchemaChangedError
-from lakebed.spark.read.read_request import PIN_DATAFRAMES
+from lakebed.settings.setting_table import PIN_DATAFRAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,12 +119,12 @@ def test_time_travel_stays_where_it_is(spark: SparkSession, path: str) -> None:
 
 
 def test_a_setting_pins_dataframes(spark: SparkSession, path: str) -> None:
-    spark.conf.set(PIN_DATAFRAMES, "true")
+    spark.conf.set(PIN_DATAFRAMES.name, "true")
     try:
         frame = load(spark, path)
         rows = lakebed.DeltaTable.forPath(spark, path).toDF()
     finally:
-        spark.conf.unset(PIN_DATAFRAMES)
+        spark.conf.unset(PIN_DATAFRAMES.name)
     append(path, 3)
     assert (frame.count(), rows.count()) == (2, 2)
 

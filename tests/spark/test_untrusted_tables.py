@@ -11,9 +11,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.errors import ExpressionNotAllowedError, ExternalPathError, LakebedError
-from lakebed.expressions.allowed import SETTING as ALLOW
-from lakebed.spark.plane_selection import SETTING as PLANE
-from lakebed.spark.stores.store_options import EXTERNAL_SETTING, UNTRUSTED_SETTING
+from lakebed.settings.setting_table import ALLOWED_FUNCTIONS, DATA_PLANE, EXTERNAL_PATHS, UNTRUSTED
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 @pytest.fixture(params=["native", "workers"])
 def session(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
     found = lakebed.enable(spark.newSession())
-    found.conf.set(PLANE, request.param)
+    found.conf.set(DATA_PLANE.name, request.param)
     return found
 
 
@@ -73,7 +71,7 @@ def test_files_of_clones_are_read_unless_the_table_is_untrusted(
         rows(session, path, untrusted="true")
     with pytest.raises(ExternalPathError):
         lakebed.open(path, untrusted=True).to_arrow()
-    session.conf.set(UNTRUSTED_SETTING, "true")
+    session.conf.set(UNTRUSTED.name, "true")
     for options in ({}, {"untrusted": "false"}, {"external_paths": "allow"}):
         with pytest.raises(Exception, match="EXTERNAL_PATH"):
             rows(session, path, **options)
@@ -87,7 +85,7 @@ def test_links_out_of_an_untrusted_table_are_refused(
     path = referring(tmp_path / "t", "link.parquet", secret.stat().st_size)
     (tmp_path / "t" / "link.parquet").symlink_to(secret)
     assert rows(session, path) == [1, 42]
-    session.conf.set(UNTRUSTED_SETTING, "true")
+    session.conf.set(UNTRUSTED.name, "true")
     with pytest.raises(Exception, match="EXTERNAL_PATH"):
         rows(session, path)
     with pytest.raises(ExternalPathError):
@@ -100,7 +98,7 @@ def test_files_in_other_stores_need_a_setting(session: SparkSession, tmp_path: P
         rows(session, path)
     with pytest.raises(ExternalPathError, match="s3://unnamed"):
         lakebed.open(path).to_arrow()
-    session.conf.set(EXTERNAL_SETTING, "s3://another")
+    session.conf.set(EXTERNAL_PATHS.name, "s3://another")
     with pytest.raises(Exception, match="EXTERNAL_PATH"):
         rows(session, path)
 
@@ -109,8 +107,8 @@ def test_an_untrusted_session_takes_no_more_functions(spark: SparkSession, tmp_p
     path = str(tmp_path / "t")
     lakebed.write(path, pa.table({"id": [1]}))
     session = lakebed.enable(spark.newSession())
-    session.conf.set(ALLOW, "version")
-    session.conf.set(UNTRUSTED_SETTING, "true")
+    session.conf.set(ALLOWED_FUNCTIONS.name, "version")
+    session.conf.set(UNTRUSTED.name, "true")
     with pytest.raises(ExpressionNotAllowedError, match="version"):
         session.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT c CHECK (version() <> '')")
     session.sql(f"INSERT INTO delta.`{path}` VALUES (2)")

@@ -16,9 +16,10 @@ from written_tables import settings
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.plane_selection import SETTING, plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spark.workers.workers_plane import register, register_if_free
 from lakebed.storage import open_store
@@ -86,7 +87,7 @@ def test_the_plane_is_native_where_hadoop_has_a_connector(
     assert isinstance(plane_for(spark, store, store.url), NativePlane)
     assert isinstance(plane_for(spark, store, "hdfs://somewhere/table"), NativePlane)
     with (
-        settings(spark, {SETTING: "fast"}),
+        settings(spark, {DATA_PLANE.name: "fast"}),
         pytest.raises(InvalidArgumentError, match="auto, native or workers"),
     ):
         plane_for(spark, store, store.url)
@@ -172,7 +173,7 @@ def test_filters_pushed_by_one_query_do_not_reach_the_next(spark: SparkSession) 
 
 def test_a_read_works_where_filters_are_pushed(spark: SparkSession, tmp_path: Path) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1, 2, 3]}))
-    on = {SETTING: "workers", "spark.sql.python.filterPushdown.enabled": "true"}
+    on = {DATA_PLANE.name: "workers", "spark.sql.python.filterPushdown.enabled": "true"}
     with settings(spark, on):
         frame = spark.read.format("delta").load(str(tmp_path))
         assert (frame.where("id > 1").count(), frame.count()) == (2, 3)

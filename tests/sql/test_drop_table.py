@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed import DeltaTable
 from lakebed.commands.create import dropped_tables
-from lakebed.commands.create.dropped_tables import RETENTION
 from lakebed.errors import InvalidArgumentError, TableExistsError, TableNotFoundError
+from lakebed.settings.setting_table import UNDROP_RETENTION
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +73,15 @@ def test_the_retention_ends(sql: SparkSession, monkeypatch: pytest.MonkeyPatch) 
     make(sql, "at_once", 3)
     make(sql, "other", 3)
     try:
-        sql.conf.set(RETENTION, "0 days")
+        sql.conf.set(UNDROP_RETENTION.name, "0 days")
         sql.sql("DROP TABLE at_once")
         with pytest.raises(TableNotFoundError):
             sql.sql("UNDROP TABLE at_once")
-        sql.conf.set(RETENTION, "soon")
+        sql.conf.set(UNDROP_RETENTION.name, "soon")
         with pytest.raises(InvalidArgumentError, match="soon"):
             sql.sql("DROP TABLE other")
     finally:
-        sql.conf.unset(RETENTION)
+        sql.conf.unset(UNDROP_RETENTION.name)
     assert value(sql, "other") == 3
     sql.sql("DROP TABLE other")
 

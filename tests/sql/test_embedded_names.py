@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed import DeltaTable
 from lakebed.catalog.embedded import EmbeddedCatalog
-from lakebed.commands.create.dropped_tables import RETENTION
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
-from lakebed.spark.catalog.mirrored_catalog import SETTING
+from lakebed.settings.setting_table import CATALOG, UNDROP_RETENTION
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sql(spark: SparkSession, folder: Path) -> Iterator[SparkSession]:
     spark.sql("CREATE TABLE of_the_session (a INT) USING delta")
-    spark.conf.set(SETTING, f"sqlite://{folder}/catalog.db")
+    spark.conf.set(CATALOG.name, f"sqlite://{folder}/catalog.db")
     spark.sql(f"CREATE SCHEMA shop COMMENT 'it''s' LOCATION '{folder}/shop'")
     spark.sql("USE shop")
     yield spark
     spark.sql("USE default")
     spark.sql("DROP SCHEMA IF EXISTS shop CASCADE")
-    spark.conf.unset(SETTING)
+    spark.conf.unset(CATALOG.name)
     spark.sql("DROP TABLE of_the_session")
 
 
@@ -104,11 +103,11 @@ def test_a_schema_that_is_dropped_keeps_its_files_until_the_retention_ends(
     sql.sql("UNDROP TABLE school.pupils")
     assert sql.table("school.pupils").count() == 1
     assert other.namespace("school") is not None
-    sql.conf.set(RETENTION, "0 days")
+    sql.conf.set(UNDROP_RETENTION.name, "0 days")
     try:
         sql.sql("DROP TABLE school.pupils")
     finally:
-        sql.conf.unset(RETENTION)
+        sql.conf.unset(UNDROP_RETENTION.name)
     assert list(Path(place).glob("pupils-*")) == []
     sql.sql("DROP SCHEMA school")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lakebed.errors import SqlError
 from lakebed.expressions.parser.tokens import tokenize
 from lakebed.sql.grammar.copy_into import CopyStatement
-from lakebed.sql.grammar.services import ConvertStatement, VacuumStatement
+from lakebed.sql.grammar.utility_commands import ConvertStatement, VacuumStatement
 from lakebed.sql.parse import GRAMMARS, parse_own
 from lakebed.sql.rest_statements import pieces
 from lakebed.sql.statement import Statement

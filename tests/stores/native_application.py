@@ -17,9 +17,10 @@ from py4j.protocol import Py4JJavaError
 
 import lakebed
 from lakebed.errors import StoreCredentialsError
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.native.native_plane import NativePlane
-from lakebed.spark.plane_selection import SETTING, plane_for
+from lakebed.spark.plane_selection import plane_for
 from lakebed.storage import open_store
 from lakebed.tables import DeltaTable
 
@@ -40,7 +41,7 @@ def main(ivy: str, text: str, bucket: str, other: str) -> None:
         spark_sql_shuffle_partitions=2,
     )
     spark.sparkContext.setLogLevel("ERROR")
-    spark.conf.set(SETTING, "native")
+    spark.conf.set(DATA_PLANE.name, "native")
     assert Jvm.of(spark).has_file_system("s3a")
 
     wrong = {**options, "aws_secret_access_key": "wrong"}

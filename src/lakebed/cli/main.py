@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lakebed.cli.command_options import RunOptions, ServerOptions, SqlOptions
 from lakebed.errors import LakebedError
+from lakebed.settings.setting_table import CATALOG
 
 USAGE_ERROR = 2
 
@@ -155,7 +156,7 @@ def _run_options(given: argparse.Namespace) -> RunOptions:
 def _options(given: argparse.Namespace) -> SqlOptions:
     settings = _settings(given.conf)
     if given.catalog is not None:
-        settings["spark.lakebed.catalog"] = given.catalog
+        settings[CATALOG.name] = given.catalog
     text = given.text
     if given.file is not None:
         text = Path(given.file).read_text(encoding="utf-8")

@@ -12,8 +12,8 @@ import threading
 from lakebed.cli.command_options import ServerOptions
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.sessions.enable import session
+from lakebed.settings.setting_table import SERVER
 from lakebed.spark.internals.connect.connect_server import RELATIONS, TABLE_CALLS, start_service
-from lakebed.spark.session.session_kind import SERVER
 
 
 def run(options: ServerOptions) -> int:
@@ -25,7 +25,7 @@ def run(options: ServerOptions) -> int:
     settings = {
         **options.settings,
         RELATIONS: f"{others},{TABLE_CALLS}" if others else TABLE_CALLS,
-        SERVER: "true",
+        SERVER.name: "true",
         "spark.connect.grpc.binding.address": options.host,
         "spark.connect.grpc.binding.port": str(options.port),
         # Another port than the one that clients know would be of no use to them.

@@ -23,13 +23,13 @@ from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import ConcurrentTransactionError, DataFileError, InvalidArgumentError
 from lakebed.log.listing.log_names import LOG_FOLDER
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import COMPRESSION
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.write.frame_rows import FrameRows
 from lakebed.storage.store import ObjectMeta, Store
 
 FORMATS = ("parquet", "csv", "json", "orc", "text", "avro", "binaryfile")
-_COMPRESSION = "spark.sql.parquet.compression.codec"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _load(
         _frame(target, request, files, snapshot),
         target.plane,
         target.log.store,
-        default_compression=settings.get(_COMPRESSION),
+        default_compression=COMPRESSION.read(settings),
         arrange=ClusteredWrites(target.log, target.plane, settings).arranged,
     )
     written = write_table(target.log, rows, _options(target, request, files, snapshot), snapshot)

@@ -3,8 +3,8 @@
 Writing to a table runs them, whoever wrote them. So they may only call built-in functions that
 compute a value from their arguments: none that reads a file or the environment, loads a class,
 calls a method of Java or Python or looks into another table. What is not in these tables of names
-is refused, unless the setting `SETTING` has its name. New functions of Spark are refused until
-they are added.
+is refused, unless the setting `ALLOWED_FUNCTIONS` has its name. New functions of Spark are refused
+until they are added.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from enum import Enum
 
 from lakebed.errors import ExpressionNotAllowedError, SchemaError
 from lakebed.expressions.parser.tokens import Kind, Token, tokenize
-
-SETTING = "spark.lakebed.expressions.allow"
-"""A comma-separated list of functions that the metadata of tables may call too."""
+from lakebed.settings.setting_table import ALLOWED_FUNCTIONS
 
 
 class ExpressionKind(Enum):
@@ -125,8 +123,8 @@ def _refused(what: str, sql: str, found: str) -> ExpressionNotAllowedError:
     return ExpressionNotAllowedError(
         f"{what} ({sql}) uses {found}; the metadata of a table may only call built-in functions "
         "that compute a value from their arguments",
-        hint=f"if you trust the table, add the function to the setting {SETTING}, or drop it from "
-        "the table"
+        hint="if you trust the table, add the function to the setting "
+        f"{ALLOWED_FUNCTIONS.name}, or drop it from the table"
         if is_function
         else "drop it from the table, or write it with columns and functions alone",
     )

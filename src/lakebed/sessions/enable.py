@@ -16,8 +16,9 @@ from pyspark.util import is_remote_only
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.connectors import PACKAGES, require_connectors, with_connectors
+from lakebed.settings.setting_table import ENABLED
 from lakebed.spark.internals.startup.versions import explained_start
-from lakebed.spark.session.session_kind import ENABLED, is_connect, is_served
+from lakebed.spark.session.session_kind import is_connect, is_served
 
 
 def session(
@@ -81,7 +82,7 @@ def enable(spark: SparkSession) -> SparkSession:
             f"{type(spark).__name__} is not a session of Spark",
             hint="give a SparkSession, classic or of Spark Connect",
         )
-    spark.conf.set(ENABLED, "true")
+    spark.conf.set(ENABLED.name, "true")
     return spark
 
 

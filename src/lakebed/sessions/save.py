@@ -8,10 +8,10 @@ from lakebed.commands.create.named_tables import Place, create_named, refuse_for
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_frame import FrameWrite, write_frame
 from lakebed.log.snapshot import Snapshot
-from lakebed.sessions import settings as names
-from lakebed.sessions.settings import SessionSettings
 from lakebed.sessions.write_request import WriteRequest
+from lakebed.settings.setting_table import TXN_RESET, TXN_VERSION
 from lakebed.spark.catalog.session_catalog import name_taken
+from lakebed.spark.session.session_settings import all_settings
 
 
 def save(
@@ -19,7 +19,7 @@ def save(
 ) -> Snapshot:
     """`options` replace those of the request."""
     session = frame.sparkSession
-    settings = SessionSettings.of(session)
+    settings = all_settings(session)
     write = FrameWrite(
         frame,
         location,
@@ -28,15 +28,15 @@ def save(
         request.optimize(settings),
         request.others(),
     )
-    written = write_frame(write, settings.values)
-    if settings.flag(names.TXN_RESET, False) and settings.text(names.TXN_VERSION) is not None:
-        session.conf.unset(names.TXN_VERSION)
+    written = write_frame(write, settings)
+    if TXN_RESET.read(settings) and TXN_VERSION.name in settings:
+        session.conf.unset(TXN_VERSION.name)
     return written
 
 
 def save_at(frame: DataFrame, request: WriteRequest, place: Place) -> None:
     """What `saveAsTable` does, at the place of its table."""
-    options = request.options(SessionSettings.of(frame.sparkSession))
+    options = request.options(all_settings(frame.sparkSession))
     if options.mode == "ignore" and (place.is_foreign or place.has_table()):
         return
     refuse_foreign(place)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.errors import InvalidArgumentError, UnsupportedFeatureError
-from lakebed.sessions import settings as names
-from lakebed.sessions.settings import SessionSettings, parse_number
+from lakebed.settings import option_table, setting_table
 from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.session.flags import parse_flag
 
 _MODES = {"default": "errorifexists", "error": "errorifexists"}
 
@@ -51,14 +50,16 @@ class WriteRequest:
         """All options, under the names that the user gave."""
         return dict(self._options.values())
 
-    def options(self, session: SessionSettings) -> WriteOptions:
+    def options(self, session: Mapping[str, str]) -> WriteOptions:
         """For the write command. Options of the write go before settings of the session."""
         self._check()
-        replace_where = self.get("replaceWhere")
-        overwrite_schema = self._flag("overwriteSchema", False)
+        replace_where = option_table.REPLACE_WHERE.read(self.get)
+        overwrite_schema = option_table.OVERWRITE_SCHEMA.read(self.get)
         limited = replace_where is not None or overwrite_schema
         mode: Any = _MODES.get(self.mode.lower(), self.mode.lower())
-        merges = self._flag("mergeSchema", session.flag(names.AUTO_MERGE, False))
+        merges = option_table.MERGE_SCHEMA.read(self.get)
+        if merges is None:
+            merges = setting_table.AUTO_MERGE.read(session)
         overwrites = mode == "overwrite"
         return WriteOptions(
             mode=mode,
@@ -68,30 +69,30 @@ class WriteRequest:
             merge_schema=merges and not (overwrite_schema and overwrites),
             overwrite_schema=overwrite_schema and overwrites,
             properties=self._properties(),
-            default_properties=session.default_properties,
-            user_metadata=self.get("userMetadata") or session.text(names.USER_METADATA),
+            default_properties=setting_table.DEFAULT_PROPERTIES.read(session),
+            user_metadata=option_table.WRITE_USER_METADATA.read(self.get)
+            or setting_table.USER_METADATA.read(session),
             txn=self._txn(session),
             replace_where=replace_where,
             partition_overwrite="dynamic" if self._is_dynamic(session, limited) else "static",
-            check_replaced=session.flag(names.CHECK_REPLACED, True),
-            replace_data_columns=session.flag(names.REPLACE_DATA_COLUMNS, True),
-            data_change=self._flag("dataChange", True),
+            check_replaced=setting_table.CHECK_REPLACED.read(session),
+            replace_data_columns=setting_table.REPLACE_DATA_COLUMNS.read(session),
+            data_change=option_table.DATA_CHANGE.read(self.get),
         )
 
-    def file_settings(self, session: SessionSettings) -> FileSettings:
-        text = self.get("maxRecordsPerFile") or session.text(names.MAX_RECORDS) or "0"
-        limit = parse_number("maxRecordsPerFile", text)
+    def file_settings(self, session: Mapping[str, str]) -> FileSettings:
+        limit = option_table.MAX_RECORDS_PER_FILE.read(self.get)
+        if limit is None:
+            limit = setting_table.MAX_RECORDS.read(session)
         return FileSettings(
             max_rows_per_file=limit if limit > 0 else None,
-            compression=self.get("compression"),
+            compression=option_table.WRITE_COMPRESSION.read(self.get),
         )
 
-    def optimize(self, session: SessionSettings) -> bool | None:
+    def optimize(self, session: Mapping[str, str]) -> bool | None:
         """None if the table decides."""
-        asked = self.get("optimizeWrite")
-        if asked is not None:
-            return parse_flag("optimizeWrite", asked)
-        return session.flag_or_none(names.OPTIMIZE_WRITE)
+        asked = option_table.WRITE_OPTIMIZED.read(self.get)
+        return setting_table.OPTIMIZE_WRITE.read(session) if asked is None else asked
 
     def _check(self) -> None:
         if self.refused is not None:
@@ -100,38 +101,31 @@ class WriteRequest:
                 hint="leave it out; partitionBy divides a table by columns, clusterBy arranges it",
             )
 
-    def _flag(self, key: str, default: bool) -> bool:
-        text = self.get(key)
-        return default if text is None else parse_flag(key, text)
-
     def _properties(self) -> dict[str, str]:
         return {key: v for key, v in self._options.values() if key.lower().startswith("delta.")}
 
-    def _txn(self, session: SessionSettings) -> tuple[str, int] | None:
-        app = self.get("txnAppId") or session.text(names.TXN_APP_ID)
-        version = self.get("txnVersion") or session.text(names.TXN_VERSION)
+    def _txn(self, session: Mapping[str, str]) -> tuple[str, int] | None:
+        asked_app = option_table.WRITE_TXN_APP_ID.read(self.get)
+        app = asked_app or setting_table.TXN_APP_ID.read(session)
+        asked = option_table.WRITE_TXN_VERSION.read(self.get)
+        version = setting_table.TXN_VERSION.read(session) if asked is None else asked
         if app is None and version is None:
             return None
         if app is None or version is None:
-            if self.get("txnAppId") is None and self.get("txnVersion") is None:
+            if asked_app is None and asked is None:
                 # Settings of the session count only together.
                 return None
             raise InvalidArgumentError(
                 "txnAppId and txnVersion go together",
                 hint="give both, and the same pair again when the write is repeated",
             )
-        return app, parse_number("txnVersion", version)
+        return app, version
 
-    def _is_dynamic(self, session: SessionSettings, limited: bool) -> bool:
-        if self.mode.lower() != "overwrite" or not session.flag(names.DYNAMIC_OVERWRITE, True):
+    def _is_dynamic(self, session: Mapping[str, str], limited: bool) -> bool:
+        if self.mode.lower() != "overwrite" or not setting_table.DYNAMIC_OVERWRITE.read(session):
             return False
-        asked = self.get("partitionOverwriteMode")
+        asked = option_table.PARTITION_OVERWRITE_MODE.read(self.get)
         if asked is None and limited:
             # What the write itself says goes before a setting of the session.
             return False
-        chosen = (asked or session.text(names.PARTITION_OVERWRITE) or "static").lower()
-        if chosen not in ("static", "dynamic"):
-            raise InvalidArgumentError(
-                f"partitionOverwriteMode is {chosen!r}", hint="it is static or dynamic"
-            )
-        return chosen == "dynamic"
+        return (asked or setting_table.PARTITION_OVERWRITE.read(session)) == "dynamic"

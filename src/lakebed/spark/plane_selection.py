@@ -13,13 +13,11 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError, NoConnectorError
+from lakebed.settings.setting_table import DATA_PLANE
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.stores.hadoop_connector import HadoopAccess, hadoop_access
 from lakebed.storage.store import Store
-
-SETTING = "spark.lakebed.dataPlane"
-"""auto, native or workers."""
 
 
 def plane_for(
@@ -37,9 +35,9 @@ def plane_for(
             from lakebed.spark.native.native_plane import NativePlane
 
             return NativePlane(session, store, access.root, access.settings)
-    elif _chosen(session) == "native":
+    elif DATA_PLANE.of(session) == "native":
         raise InvalidArgumentError(
-            f"{SETTING} is native, but a Spark Connect session has no JVM at hand",
+            f"{DATA_PLANE.name} is native, but a Spark Connect session has no JVM at hand",
             hint="set it to auto: Python workers then read and write",
         )
     from lakebed.spark.workers.workers_plane import WorkersPlane
@@ -47,20 +45,11 @@ def plane_for(
     return WorkersPlane(session, store)
 
 
-def _chosen(session: SparkSession) -> str:
-    chosen = session.conf.get(SETTING, "auto") or "auto"
-    if chosen not in ("auto", "native", "workers"):
-        raise InvalidArgumentError(
-            f"{SETTING} is {chosen!r}", hint="set it to auto, native or workers"
-        )
-    return chosen
-
-
 def _hadoop_access(
     session: SparkSession, root: str, options: Mapping[str, str]
 ) -> HadoopAccess | None:
     """None if Python workers read and write."""
-    chosen = _chosen(session)
+    chosen = DATA_PLANE.of(session)
     if chosen == "workers":
         return None
     from lakebed.spark.internals.jvm import Jvm
@@ -69,7 +58,9 @@ def _hadoop_access(
     if isinstance(access, HadoopAccess):
         return access
     if chosen == "native":
-        raise NoConnectorError(f"{access.reason}, and {SETTING} is native", hint=access.advice)
+        raise NoConnectorError(
+            f"{access.reason}, and {DATA_PLANE.name} is native", hint=access.advice
+        )
     if (access.reason, root.partition("://")[0]) not in _explained:
         _explained.add((access.reason, root.partition("://")[0]))
         _LOG.warning(

@@ -8,12 +8,13 @@ that are not valid and `delta.` keys that no one knows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar, overload
 
 from lakebed.errors import TablePropertyError
-from lakebed.spec.columns.intervals import parse_interval
+from lakebed.settings import value_kinds as kinds
+from lakebed.settings.value_kinds import Kind
 
 T = TypeVar("T")
 FEATURE_PREFIX = "delta.feature."
@@ -28,17 +29,16 @@ class Property(Generic[T]):
         self,
         name: str,
         default: T,
-        parse: Callable[[str], T],
-        rule: str,
+        kind: Kind[T],
         *,
         settable: bool = True,
         formerly: str | None = None,
     ) -> None:
         self.key = f"delta.{name}"
         self.default = default
-        self.rule = rule
+        self.rule = f"must be {kind.allowed}"
         self.settable = settable
-        self._parse = parse
+        self._kind = kind
         self._keys = (self.key,) if formerly is None else (self.key, f"delta.{formerly}")
 
     @overload
@@ -58,7 +58,7 @@ class Property(Generic[T]):
 
     def parse(self, text: str) -> T:
         try:
-            return self._parse(text)
+            return self._kind.parse(text)
         except ValueError as error:
             raise TablePropertyError(
                 f"The table property {self.key} is {text!r}, but it {self.rule}: {error}",
@@ -70,77 +70,38 @@ class Property(Generic[T]):
 
 
 def _flag(name: str, default: bool, **options: Any) -> Property[bool]:
-    return Property(name, default, _parse_flag, "must be true or false", **options)
+    return Property(name, default, kinds.FLAG, **options)
 
 
 def _optional_flag(name: str) -> Property[bool | None]:
-    return Property[bool | None](name, None, _parse_flag, "must be true or false")
+    return Property[bool | None](name, None, kinds.FLAG)
 
 
 def _number(name: str, default: int, *, low: int, high: int | None = None) -> Property[int]:
-    return Property(name, default, _integer_between(low, high), _number_rule(low, high))
+    return Property(name, default, kinds.number(low, high))
 
 
 def _optional_number(name: str, *, low: int) -> Property[int | None]:
-    return Property[int | None](name, None, _integer_between(low, None), _number_rule(low, None))
+    return Property[int | None](name, None, kinds.number(low))
 
 
 def _interval(name: str, default: str) -> Property[int]:
-    return Property(name, parse_interval(default), parse_interval, _INTERVAL_RULE)
+    return Property(name, kinds.INTERVAL.parse(default), kinds.INTERVAL)
 
 
 def _optional_interval(name: str) -> Property[int | None]:
-    return Property[int | None](name, None, parse_interval, _INTERVAL_RULE)
+    return Property[int | None](name, None, kinds.INTERVAL)
 
 
-def _choice(name: str, default: str, choices: Iterable[str]) -> Property[str]:
-    known = {choice.lower(): choice for choice in choices}
-
-    def parse(text: str) -> str:
-        if text.lower() not in known:
-            raise ValueError("not one of them")
-        return known[text.lower()]
-
-    return Property(name, default, parse, f"must be one of {', '.join(known.values())}")
+def _choice(name: str, default: str, choices: Sequence[str]) -> Property[str]:
+    return Property(name, default, kinds.choice(*choices))
 
 
 def _text(name: str, *, settable: bool = True) -> Property[str | None]:
-    return Property[str | None](name, None, str, "must be text", settable=settable)
+    return Property[str | None](name, None, kinds.TEXT, settable=settable)
 
 
-_INTERVAL_RULE = "must be an interval of at most weeks, such as 'interval 30 days'"
-_BYTES = re.compile(r"([0-9]{1,18})\s*(?:([kmgtp]?)b?)?", re.IGNORECASE)
 _COLUMN_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+))\s*")
-
-
-def _parse_flag(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("not a boolean")
-    return text.lower() == "true"
-
-
-def _integer_between(low: int, high: int | None) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
-            raise ValueError("not a whole number")
-        value = int(text)
-        if value < low or (high is not None and value > high):
-            raise ValueError("out of range")
-        return value
-
-    return parse
-
-
-def _number_rule(low: int, high: int | None) -> str:
-    end = "" if high is None else f" and at most {high}"
-    return f"must be a whole number of at least {low}{end}"
-
-
-def _parse_bytes(text: str) -> int:
-    match = _BYTES.fullmatch(text.strip())
-    if match is None or int(match[1]) == 0:
-        raise ValueError("not a size")
-    return int(match[1]) << (10 * " kmgtp".index((match[2] or " ").lower()))
 
 
 def _parse_format_version(text: str) -> str:
@@ -242,11 +203,7 @@ class TableProperties:
     )
     column_mapping_mode = _choice("columnMapping.mode", "none", ["none", "name", "id"])
     column_mapping_max_id = Property(
-        "columnMapping.maxColumnId",
-        0,
-        _integer_between(0, None),
-        _number_rule(0, None),
-        settable=False,
+        "columnMapping.maxColumnId", 0, kinds.number(0), settable=False
     )
 
     # Data files and their statistics.
@@ -256,14 +213,16 @@ class TableProperties:
         ["uncompressed", "none", "snappy", "gzip", "lz4", "lz4_raw", "zstd"],
     )
     parquet_format_version = Property(
-        "parquet.format.version", "1.0.0", _parse_format_version, "must be 1.0.0 or 2.x.y"
+        "parquet.format.version", "1.0.0", Kind(_parse_format_version, "1.0.0 or 2.x.y")
     )
     data_skipping_num_indexed_cols = _number("dataSkippingNumIndexedCols", 32, low=-1)
     data_skipping_stats_columns = Property[tuple[tuple[str, ...], ...] | None](
         "dataSkippingStatsColumns",
         None,
-        parse_column_list,
-        "must be a list of column names with commas between them, special characters in backticks",
+        Kind(
+            parse_column_list,
+            "a list of column names with commas between them, special characters in backticks",
+        ),
     )
     data_skipping_string_prefix_length = _optional_number("dataSkippingStringPrefixLength", low=0)
     randomize_file_prefixes = _flag("randomizeFilePrefixes", False)
@@ -272,9 +231,7 @@ class TableProperties:
         "enableMaterializePartitionColumnsFeature"
     )
     write_partition_columns_to_parquet = _optional_flag("writePartitionColumnsToParquet")
-    target_file_size = Property[int | None](
-        "targetFileSize", None, _parse_bytes, "must be a size, such as 128mb"
-    )
+    target_file_size = Property[int | None]("targetFileSize", None, kinds.size())
     tune_file_sizes_for_rewrites = _optional_flag("tuneFileSizesForRewrites")
     auto_optimize = _optional_flag("autoOptimize")
     optimize_write = _optional_flag("autoOptimize.optimizeWrite")
@@ -285,8 +242,7 @@ class TableProperties:
     universal_formats = Property[tuple[str, ...]](
         "universalFormat.enabledFormats",
         (),
-        _parse_universal_formats,
-        "must be a list of iceberg and hudi with commas between them",
+        Kind(_parse_universal_formats, "a list of iceberg and hudi with commas between them"),
     )
     iceberg_atomic_conversion = _flag("universalFormat.iceberg.atomicConversion.supported", False)
     enable_iceberg_compat_v1 = _optional_flag("enableIcebergCompatV1")

@@ -19,7 +19,7 @@ _PART = re.compile(r"`((?:[^`]|``)+)`")
 
 @contextmanager
 def pointing_at(context: SqlContext, parts: Sequence[Slice | None]) -> Iterator[None]:
-    """Errors of Spark about unknown columns in the parts become errors with their place."""
+    """Errors of Spark about unknown columns in the parts become errors with their position."""
     try:
         yield
     except AnalysisException as error:
@@ -50,10 +50,10 @@ def _hint(proposal: str) -> str | None:
 def _position(name: Sequence[str], parts: Sequence[Slice]) -> int | None:
     for part in parts:
         tokens = tokenize(part.text)
-        for place in range(len(tokens)):
-            found = tokens[place : place + 2 * len(name) - 1 : 2]
+        for index in range(len(tokens)):
+            found = tokens[index : index + 2 * len(name) - 1 : 2]
             if len(found) == len(name) and all(map(_is_part, found, name)):
-                return part.position + tokens[place].position
+                return part.position + tokens[index].position
     return None
 
 

@@ -63,37 +63,37 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def check_once(context: SqlContext, refs: Sequence[ColumnRef], paths: Sequence[Path]) -> None:
-    for place, path in enumerate(paths):
-        if path in paths[:place]:
-            message = f"{refs[place]} is there twice"
-            raise SqlError(message, sql=context.sql, position=refs[place].position)
+    for index, path in enumerate(paths):
+        if path in paths[:index]:
+            message = f"{refs[index]} appears twice"
+            raise SqlError(message, sql=context.sql, position=refs[index].position)
 
 
 def renamed(text: Slice, names: Sequence[Qualifier], name: str | None) -> str:
     """The text with a name of the table before columns replaced; None: with none at all."""
     tokens = tokenize(text.text)
-    out, start, place = "", 0, 0
-    while place < len(tokens):
-        after = _after_name(tokens, place, names)
+    out, start, index = "", 0, 0
+    while index < len(tokens):
+        after = _after_name(tokens, index, names)
         if after is None:
-            place += 1
+            index += 1
             continue
         shown = "" if name is None else f"{_quoted(name)}."
-        out += text.text[start : tokens[place].position] + shown
-        start, place = tokens[after].end, after + 1
+        out += text.text[start : tokens[index].position] + shown
+        start, index = tokens[after].end, after + 1
     return out + text.text[start:]
 
 
-def _after_name(tokens: list[Token], place: int, names: Sequence[Qualifier]) -> int | None:
+def _after_name(tokens: list[Token], index: int, names: Sequence[Qualifier]) -> int | None:
     """The dot that ends a name of the table that begins here."""
-    if tokens[place].kind not in _NAMES or (place and tokens[place - 1].is_symbol(".")):
+    if tokens[index].kind not in _NAMES or (index and tokens[index - 1].is_symbol(".")):
         return None
     for name in names:
-        end = place + 2 * len(name) - 1
-        dots = range(place + 1, end + 1, 2)
+        end = index + 2 * len(name) - 1
+        dots = range(index + 1, end + 1, 2)
         if end + 1 >= len(tokens) or not all(tokens[dot].is_symbol(".") for dot in dots):
             continue
-        found = [tokens[at] for at in range(place, end, 2)]
+        found = [tokens[at] for at in range(index, end, 2)]
         if all(each.kind in _NAMES for each in found) and _same([t.text for t in found], name):
             return end
     return None

@@ -34,7 +34,7 @@ class SqlContext:
 
     def values_in(self, *parts: Slice) -> list[Any]:
         """The values for the markers in parts of the statement."""
-        return [] if self.values is None else self.values.plain_in(parts)
+        return [] if self.values is None else self.values.python_values_in(parts)
 
     def frame(self, rows: pa.Table) -> DataFrame:
         """What a statement returns, as a DataFrame."""

@@ -35,23 +35,23 @@ class Marker:
 def find_markers(text: str) -> tuple[Marker, ...]:
     tokens = tokenize(text)
     found = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.is_symbol("?"):
             found.append(Marker(None, token.position))
-        elif is_named_marker(tokens, place):
-            found.append(Marker(tokens[place + 1].text, token.position))
+        elif is_named_marker(tokens, index):
+            found.append(Marker(tokens[index + 1].text, token.position))
     return tuple(found)
 
 
-def is_named_marker(tokens: Sequence[Token], place: int) -> bool:
+def is_named_marker(tokens: Sequence[Token], index: int) -> bool:
     """Whether `:name` begins here. `column:field` looks into a value, and is none."""
-    colon = tokens[place]
+    colon = tokens[index]
     if not colon.is_symbol(":"):
         return False
-    name = tokens[place + 1]
+    name = tokens[index + 1]
     if name.kind is not Kind.WORD or name.position != colon.end:
         return False
-    before = tokens[place - 1] if place else None
+    before = tokens[index - 1] if index else None
     return before is None or before.end != colon.position or not _ends_operand(before)
 
 
@@ -68,16 +68,16 @@ class Values:
     expressions: Sequence[JavaExpression]
 
     @cached_property
-    def plain(self) -> Mapping[int, Any]:
+    def python_values(self) -> Mapping[int, Any]:
         """The values as Python has them, by the positions of the markers."""
         if not self.markers:
             return {}
         found = expression_values(self.session, self.expressions)
         return {each.position: value for each, value in zip(self.markers, found, strict=True)}
 
-    def plain_in(self, parts: Sequence[Slice]) -> list[Any]:
+    def python_values_in(self, parts: Sequence[Slice]) -> list[Any]:
         """The values for the markers in parts of the statement."""
-        return [self.plain[each.position] for each, _ in self._given(parts)]
+        return [self.python_values[each.position] for each, _ in self._given(parts)]
 
     def column(self, text: str, parts: Sequence[Slice]) -> Column | None:
         """An expression that has the markers of these parts in their order; None without any."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from pyspark.sql import SparkSession
+
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.errors import excerpt as place_in
 from lakebed.log.snapshot import Snapshot
@@ -22,11 +23,15 @@ from lakebed.tables.delta_table import DeltaTable
 class OpenTable:
     """`location` is its folder as the user or the catalog names it, `root` as Hadoop does."""
 
-    context: SqlContext
-    ref: TableRef
+    session: SparkSession
     location: str
     root: str
     log: TableLog
+
+    @classmethod
+    def at(cls, session: SparkSession, location: str) -> OpenTable:
+        store, root = open_location(session, location, {})
+        return cls(session, location, root, TableLog(store))
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -34,11 +39,18 @@ class OpenTable:
         return self.log.snapshot()
 
     def delta(self, alias: str | None = None) -> DeltaTable:
-        return DeltaTable(self.context.session, self.log, self.root, {}, alias)
+        return DeltaTable(self.session, self.log, self.root, {}, alias)
 
     @property
     def alter(self) -> AlterTarget:
-        return AlterTarget(self.log, self.context.session.conf.get(USER_METADATA, None))
+        return AlterTarget.of(self.session, self.log)
+
+
+@dataclass(frozen=True)
+class NamedTable(OpenTable):
+    """`ref` is what a statement calls it."""
+
+    ref: TableRef
 
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
@@ -49,14 +61,14 @@ class OpenTable:
         return tuple(parts[start:] for start in range(len(parts)))
 
 
-def open_table(context: SqlContext, statement: Statement) -> OpenTable | None:
+def open_table(context: SqlContext, statement: Statement) -> NamedTable | None:
     """None if it is no Delta table, and another engine may know the statement."""
     ref = statement.table
     location = _location(context, statement)
     if location is None:
         return None
     store, root = open_location(context.session, location, {})
-    found = OpenTable(context, ref, location, root, TableLog(store))
+    found = NamedTable(context.session, location, root, TableLog(store), ref)
     try:
         _ = found.snapshot
     except TableNotFoundError as error:

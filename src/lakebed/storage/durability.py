@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from enum import Enum
 
+from lakebed.settings.setting_table import DURABILITY
+
 
 class Durability(Enum):
     """The values are those of the storage option `durability`."""
@@ -22,8 +24,6 @@ class Durability(Enum):
 
 
 DEFAULT = Durability.LOG
-VARIABLE = "LAKEBED_DURABILITY"
-"""The environment's choice, where no option makes one."""
 _LOG = "_delta_log/"
 # Readers check these and do without them; syncing them would double the price of a commit.
 _SPARE = (".crc", "/_last_checkpoint")
@@ -39,5 +39,7 @@ def parse_durability(text: str) -> Durability:
     return Durability(text.strip().lower())
 
 
-def from_environment() -> str | None:
-    return os.environ.get(VARIABLE) or None
+def from_environment() -> Durability | None:
+    """The environment's choice, where no option makes one."""
+    chosen = DURABILITY.read_environment(os.environ)
+    return None if chosen is None else Durability(chosen)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakebed.errors import ExternalPathError, InvalidArgumentError
+from lakebed.settings.setting_table import EXTERNAL_PATHS as EXTERNAL_SETTING
 from lakebed.storage.locations import Location, parse_location
 
 EXTERNAL_PATHS = "external_paths"
@@ -47,7 +48,7 @@ class References:
         raise ExternalPathError(
             f"the log of {home.url} refers to {uri!r}, in another store than the table",
             hint=f"if you trust the table, name {root!r} in external_paths of the storage options,"
-            " or in the setting spark.lakebed.externalPaths",
+            f" or in the setting {EXTERNAL_SETTING.name}",
         )
 
 

@@ -16,9 +16,9 @@ from datetime import timedelta
 from typing import Any
 
 from lakebed.errors import StorageUrlError
+from lakebed.settings.value_kinds import SWITCH
 from lakebed.storage.durability import (
     DEFAULT,
-    VARIABLE,
     Durability,
     from_environment,
     parse_durability,
@@ -78,7 +78,7 @@ def parse_options(raw: Mapping[str, Any] | None) -> Options:
             _distribute(configs, name, _text(name, value))
     chosen = from_environment()
     if "durability" not in own and chosen is not None:
-        own["durability"] = durability_of(VARIABLE, chosen)
+        own["durability"] = chosen
     return Options(configs, **own)
 
 
@@ -236,10 +236,10 @@ def durability_of(name: str, value: Any) -> Durability:
 
 
 def _switch(name: str, value: Any) -> bool:
-    text = _text(name, value).lower()
-    if text not in _SWITCH:
-        raise _unusable(name, "true or false")
-    return _SWITCH[text]
+    try:
+        return SWITCH.parse(_text(name, value))
+    except ValueError as error:
+        raise _unusable(name, SWITCH.allowed) from error
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)?")
@@ -253,7 +253,6 @@ _UNITS = {
     "m": timedelta(minutes=1),
     "min": timedelta(minutes=1),
 }
-_SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _OWN: dict[str, Callable[[str, Any], Any]] = {
     "max_retries": _count,
     "retry_timeout": _duration,

@@ -20,7 +20,6 @@ from lakebed.commands.alter.upgrade_protocol import add_feature, upgrade_protoco
 from lakebed.commands.create.create_table import Mode
 from lakebed.commands.target.column_names import ColumnName
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.plane.plane import Plane
@@ -71,11 +70,11 @@ class DeltaAlterMethods:
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
         """Give the table the features that these versions of the protocol imply."""
-        upgrade_protocol(self._alter(), readerVersion, writerVersion)
+        upgrade_protocol(self._alter, readerVersion, writerVersion)
 
     def addFeatureSupport(self, featureName: str) -> None:
         """Let the table support a feature, and with it what the feature requires."""
-        add_feature(self._alter(), featureName)
+        add_feature(self._alter, featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Drop a feature, and first what it left in the table.
@@ -83,35 +82,35 @@ class DeltaAlterMethods:
         With `truncateHistory` the versions that use it go too, once they are old enough.
         """
         chosen = False if truncateHistory is None else truncateHistory
-        drop_feature(self._alter(), featureName, truncate_history=chosen)
+        drop_feature(self._alter, featureName, truncate_history=chosen)
 
     # --- Lakebed's own: what delta-spark leaves to SQL --------------------------------------------
 
     def setProperties(self, properties: Mapping[str, str]) -> None:
         """Set table properties. Those that turn on a feature upgrade the table's protocol."""
-        set_properties(self._alter(), properties)
+        set_properties(self._alter, properties)
 
     def unsetProperties(self, *keys: str, ifExists: bool = False) -> None:
         """Take table properties away."""
-        unset_properties(self._alter(), keys, if_exists=ifExists)
+        unset_properties(self._alter, keys, if_exists=ifExists)
 
     def setComment(self, comment: str | None) -> None:
         """Set the comment of the table, or take it away."""
-        set_comment(self._alter(), comment)
+        set_comment(self._alter, comment)
 
     def addColumns(
         self, columns: NewColumns, *, first: bool = False, after: str | None = None
     ) -> None:
         """Add columns: a mapping of names to types, or a schema. They are null in all rows."""
-        add_columns(self._alter(), columns, first=first, after=after)
+        add_columns(self._alter, columns, first=first, after=after)
 
     def renameColumn(self, name: ColumnName, newName: str) -> None:
         """Give a column another name. The table needs column mapping."""
-        rename_column(self._alter(), name, newName)
+        rename_column(self._alter, name, newName)
 
     def dropColumns(self, *names: ColumnName) -> None:
         """Drop columns. The table needs column mapping."""
-        drop_columns(self._alter(), names)
+        drop_columns(self._alter, names)
 
     def alterColumn(
         self,
@@ -127,7 +126,7 @@ class DeltaAlterMethods:
     ) -> None:
         """Change a column: a wider type, nulls allowed, a comment, a default, another place."""
         alter_column(
-            self._alter(),
+            self._alter,
             name,
             type=type,
             nullable=nullable,
@@ -140,19 +139,20 @@ class DeltaAlterMethods:
 
     def clusterBy(self, columns: str | Sequence[ColumnName] | None) -> None:
         """Choose the columns by which OPTIMIZE brings rows together; None for no columns."""
-        cluster_by(self._alter(), columns)
+        cluster_by(self._alter, columns)
 
     def addConstraint(self, name: str, condition: str) -> None:
         """Every row must meet a SQL condition from now on; all that are there must already."""
         count = CountOnSpark(self._plane(), self._options)
-        add_constraint(self._alter(), name, condition, count=count)
+        add_constraint(self._alter, name, condition, count=count)
 
     def dropConstraint(self, name: str, ifExists: bool = False) -> None:
         """Take a CHECK constraint away."""
-        drop_constraint(self._alter(), name, if_exists=ifExists)
+        drop_constraint(self._alter, name, if_exists=ifExists)
 
+    @property
     def _alter(self) -> AlterTarget:
-        return AlterTarget(self._log, self._session.conf.get(USER_METADATA, None))
+        return AlterTarget.of(self._session, self._log)
 
     def _plane(self) -> Plane:
         raise NotImplementedError
@@ -166,6 +166,6 @@ class DeltaAlterMethods:
                 hint="give the session, as in DeltaTable.create(spark)",
             )
         if (served := served_class(found)) is not None:
-            made: DeltaTableBuilder[Self] = served._builder(found, mode)
-            return made
+            builder: DeltaTableBuilder[Self] = served._builder(found, mode)
+            return builder
         return DeltaTableBuilder(found, mode, cls.forPath)

@@ -19,12 +19,23 @@ from lakebed.commands.health.table_health import table_health
 from lakebed.commands.repair_table import repair_table
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail
-from lakebed.commands.target.row_target import USER_METADATA, RowTarget
+from lakebed.commands.target.row_target import RowTarget
+from lakebed.commands.vacuum.vacuum import vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions, settings_of
+from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import (
+    ALLOW_DOWNGRADE,
+    COLLECT_STATS,
+    DEFAULT_PROPERTIES,
+    IGNORE_MISSING_FILES,
+    USER_METADATA,
+)
 from lakebed.spark.catalog.session_catalog import replace_entry
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name
+from lakebed.spark.session.arrow_frames import arrow_frame
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.session.timestamp_text import millis_of
@@ -37,10 +48,6 @@ from lakebed.tables.server_sessions import served_class
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
-ALLOW_DOWNGRADE = "spark.databricks.delta.restore.protocolDowngradeAllowed"
-_COLLECT_STATS = "spark.databricks.delta.stats.collect"
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
 _IDENTIFIER = re.compile(r"\s*(\w+)\s*\.\s*`((?:[^`]|``)+)`\s*")
 
 
@@ -81,16 +88,16 @@ class DeltaServiceMethods:
                 hint="give the session first: DeltaTable.convertToDelta(spark, 'parquet.`...`')",
             )
         if (served := served_class(sparkSession)) is not None:
-            made: Self = served.convertToDelta(sparkSession, identifier, partitionSchema)
-            return made
+            converted: Self = served.convertToDelta(sparkSession, identifier, partitionSchema)
+            return converted
         path = _parquet_path(sparkSession, identifier)
         store, _ = open_location(sparkSession, path, {})
         settings = all_settings(sparkSession)
         options = ConvertOptions(
             partition_schema(_as_own(partitionSchema)),
-            stats=settings.get(_COLLECT_STATS, "true").lower() != "false",
-            default_properties=_default_properties(settings),
-            user_metadata=settings.get(USER_METADATA),
+            stats=COLLECT_STATS.read(settings),
+            default_properties=DEFAULT_PROPERTIES.read(settings),
+            user_metadata=USER_METADATA.read(settings),
         )
         log = TableLog(store)
         convert_folder(log, options)
@@ -108,9 +115,9 @@ class DeltaServiceMethods:
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Bring back the version of a time, such as "2026-01-31" or "2026-01-31 12:00:00"."""
-        moment = millis_of(self._session, _checked_text(timestamp, "timestamp"))
+        timestamp_ms = millis_of(self._session, _checked_text(timestamp, "timestamp"))
         done = restore_table(
-            self._log, timestamp=moment, options=self._restoring(), shown_timestamp=timestamp
+            self._log, timestamp=timestamp_ms, options=self._restoring(), shown_timestamp=timestamp
         )
         return self._restored(done.metrics)
 
@@ -148,9 +155,43 @@ class DeltaServiceMethods:
         properties: Mapping[str, str] | None = None,
     ) -> Self:
         """As `clone`, of the version of a time."""
-        moment = millis_of(self._session, _checked_text(timestamp, "timestamp"))
-        snapshot = self._log.snapshot(timestamp=moment)
+        timestamp_ms = millis_of(self._session, _checked_text(timestamp, "timestamp"))
+        snapshot = self._log.snapshot(timestamp=timestamp_ms)
         return self._cloned(snapshot, target, isShallow, replace, properties)
+
+    def vacuum(
+        self,
+        retentionHours: float | None = None,
+        *,
+        dryRun: bool = False,
+        mode: str | None = None,
+        inventory: Any = None,
+        enforceRetention: bool | None = None,
+    ) -> DataFrame:
+        """Delete files that no version inside the retention needs.
+
+        Returns an empty DataFrame, as delta-spark does; of a dry run the `path`s that would go.
+        `vacuumForecast` says what it costs.
+        """
+        options = {"mode": mode, "inventory": inventory, "enforce_retention": enforceRetention}
+        result = _vacuum(
+            self._session, self._log, retention_hours=retentionHours, dry_run=dryRun, **options
+        )
+        return _vacuumed_frame(self._session, self._root, result)
+
+    def vacuumForecast(
+        self, retentionHours: float | None = None, *, mode: str | None = None, inventory: Any = None
+    ) -> VacuumResult:
+        """What a VACUUM would delete, and which versions could no longer be read after it."""
+        return _vacuum(
+            self._session,
+            self._log,
+            retention_hours=retentionHours,
+            mode=mode,
+            inventory=inventory,
+            dry_run=True,
+            enforce_retention=False,
+        )
 
     def generate(self, mode: str) -> None:
         """For engines that cannot read the log: "symlink_format_manifest", or "iceberg"."""
@@ -198,7 +239,7 @@ class DeltaServiceMethods:
 
     def repair(self, dryRun: bool = False) -> DataFrame:
         """Remove the entries of files that are gone (SQL: FSCK REPAIR TABLE); which they are."""
-        metadata = self._session.conf.get(USER_METADATA, None)
+        metadata = USER_METADATA.of(self._session)
         found = repair_table(self._log, dry_run=dryRun, user_metadata=metadata)
         return repaired_frame(self._session, found)
 
@@ -207,13 +248,10 @@ class DeltaServiceMethods:
 
     def _restoring(self) -> RestoreOptions:
         return RestoreOptions(
-            ignore_missing_files=self._is_on(IGNORE_MISSING_FILES),
-            allow_downgrade=self._is_on(ALLOW_DOWNGRADE),
-            user_metadata=self._session.conf.get(USER_METADATA, None),
+            ignore_missing_files=IGNORE_MISSING_FILES.of(self._session),
+            allow_downgrade=ALLOW_DOWNGRADE.of(self._session),
+            user_metadata=USER_METADATA.of(self._session),
         )
-
-    def _is_on(self, setting: str) -> bool:
-        return str(self._session.conf.get(setting, "false")).lower() == "true"
 
     def _restored(self, metrics: Mapping[str, int]) -> DataFrame:
         self._target().plane.recache()
@@ -235,11 +273,40 @@ class DeltaServiceMethods:
             replace=replace,
             properties={} if properties is None else properties,
             root=f"{scheme}://{rest}",
-            user_metadata=self._session.conf.get(USER_METADATA, None),
+            user_metadata=USER_METADATA.of(self._session),
         )
         store, _ = open_location(self._session, path, self._options)
         clone_table(snapshot, TableLog(store), options)
         return self.forPath(self._session, path, self._options)
+
+
+def _vacuum(session: SparkSession, log: TableLog, **options: Any) -> VacuumResult:
+    """VACUUM by the settings of the session, except for the options that are given."""
+    chosen = {**settings_of(all_settings(session)), **_given(options)}
+    if chosen.get("inventory") is not None:
+        chosen["inventory"] = _collected(chosen["inventory"])
+        chosen["mode"] = options.get("mode") or "full"
+    return vacuum_table(log, VacuumOptions.of(**chosen))
+
+
+def _vacuumed_frame(session: SparkSession, root: str, result: VacuumResult) -> DataFrame:
+    """One column `path`: the files that a dry run would delete; no row after a VACUUM.
+
+    Arrow data become part of the plan: to make the DataFrame takes few calls, to show it no job.
+    """
+    paths = [f"{root}/{path}" for path in result.paths] if result.dry_run else []
+    return arrow_frame(session, pa.table({"path": pa.array(paths, pa.string())}))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _collected(inventory: Any) -> Any:
+    """The inventory of a DataFrame comes to the driver, where the log is."""
+    if isinstance(inventory, DataFrame) or is_connect(inventory):
+        return inventory.toArrow()
+    return inventory
 
 
 def copied_frame(session: SparkSession, copied: Copied) -> DataFrame:
@@ -315,14 +382,6 @@ def _as_own(schema: Any) -> Any:
     if hasattr(schema, "json") and hasattr(schema, "fields") and not isinstance(schema, StructType):
         return parse_schema(schema.json())
     return schema
-
-
-def _default_properties(settings: Mapping[str, str]) -> dict[str, str]:
-    return {
-        f"delta.{key[len(_DEFAULTS) :]}": value
-        for key, value in settings.items()
-        if key.startswith(_DEFAULTS)
-    }
 
 
 def _checked_text(value: Any, name: str) -> str:

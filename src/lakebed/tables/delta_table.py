@@ -14,7 +14,6 @@ from lakebed.commands.delete_rows import delete_rows
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import update_rows
-from lakebed.commands.vacuum.vacuum_report import VacuumResult
 from lakebed.errors import InvalidArgumentError, LakebedError, TableNotFoundError
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import with_readable
@@ -39,7 +38,6 @@ from lakebed.tables.merge_builder import (
 )
 from lakebed.tables.optimize_builder import DeltaOptimizeBuilder
 from lakebed.tables.server_sessions import served_class
-from lakebed.tables.vacuum_frames import vacuum_frame, vacuum_with_settings
 
 
 class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
@@ -184,40 +182,6 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
                 hint='say which rows belong together, as in "t.id = s.id"',
             )
         return DeltaMergeBuilder(self._target(), source, checked)
-
-    def vacuum(
-        self,
-        retentionHours: float | None = None,
-        *,
-        dryRun: bool = False,
-        mode: str | None = None,
-        inventory: Any = None,
-        enforceRetention: bool | None = None,
-    ) -> DataFrame:
-        """Delete files that no version inside the retention needs.
-
-        Returns an empty DataFrame, as delta-spark does; of a dry run the `path`s that would go.
-        `vacuumForecast` says what it costs.
-        """
-        options = {"mode": mode, "inventory": inventory, "enforce_retention": enforceRetention}
-        result = vacuum_with_settings(
-            self._session, self._log, retention_hours=retentionHours, dry_run=dryRun, **options
-        )
-        return vacuum_frame(self._session, self._root, result)
-
-    def vacuumForecast(
-        self, retentionHours: float | None = None, *, mode: str | None = None, inventory: Any = None
-    ) -> VacuumResult:
-        """What a VACUUM would delete, and which versions could no longer be read after it."""
-        return vacuum_with_settings(
-            self._session,
-            self._log,
-            retention_hours=retentionHours,
-            mode=mode,
-            inventory=inventory,
-            dry_run=True,
-            enforce_retention=False,
-        )
 
     def pin(self, name: str, version: int | None = None) -> None:
         """Keep a version, by default the newest, readable under VACUUM until `unpin(name)`."""

@@ -57,22 +57,24 @@ class ServedTable(DeltaTable):
         cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
     ) -> ServedTable:
         step: Step = ("forPath", (path, hadoopConf), {})
-        return cls(sparkSession, _Call(sparkSession).made(step), dict(hadoopConf or {}))
+        return cls(sparkSession, _Call(sparkSession).result(step), dict(hadoopConf or {}))
 
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
-        return cls(sparkSession, _Call(sparkSession).made(("forName", (tableOrViewName,), {})), {})
+        return cls(
+            sparkSession, _Call(sparkSession).result(("forName", (tableOrViewName,), {})), {}
+        )
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        return bool(_Call(sparkSession).made(("isDeltaTable", (identifier,), {})))
+        return bool(_Call(sparkSession).result(("isDeltaTable", (identifier,), {})))
 
     @classmethod
     def convertToDelta(
         cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None
     ) -> ServedTable:
         step: Step = ("convertToDelta", (identifier, partitionSchema), {})
-        return cls(sparkSession, _Call(sparkSession).made(step), {})
+        return cls(sparkSession, _Call(sparkSession).result(step), {})
 
     @classmethod
     def _builder(cls, session: Any, mode: Mode) -> DeltaTableBuilder[Any]:
@@ -91,8 +93,8 @@ class ServedTable(DeltaTable):
         return ServedTable(self._session, self._root, self._options, name, self._frames)
 
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
-        made = super().merge(source, condition)
-        return ServedMerge(made._target, made._source, made._condition)
+        builder = super().merge(source, condition)
+        return ServedMerge(builder._target, builder._source, builder._condition)
 
     def optimize(self) -> DeltaOptimizeBuilder:
         return ServedOptimize(self._target())
@@ -101,8 +103,8 @@ class ServedTable(DeltaTable):
         """What builders hold; those of this module know that it is the table."""
         return cast(RowTarget, self)
 
-    def _made(self, *steps: Step) -> Any:
-        return _Call(self._session, self).made(*steps)
+    def _result(self, *steps: Step) -> Any:
+        return _Call(self._session, self).result(*steps)
 
 
 class ServedMerge(DeltaMergeBuilder):
@@ -115,7 +117,7 @@ class ServedMerge(DeltaMergeBuilder):
         if self._schema_evolution:
             steps.append(("withSchemaEvolution", (), {}))
         call = _Call(table._session, table, self._source)
-        return cast(DataFrame, call.made(*steps, ("execute", (), {})))
+        return cast(DataFrame, call.result(*steps, ("execute", (), {})))
 
     def __repr__(self) -> str:
         table = cast(ServedTable, self._target)
@@ -165,15 +167,15 @@ class ServedOptimize(DeltaOptimizeBuilder):
         steps: list[Step] = [("optimize", (), {})]
         if self._request.where is not None:
             steps.append(("where", (self._request.where,), {}))
-        made = cast(ServedTable, self._target)._made(*steps, (name, args, {}))
-        return cast(DataFrame, made)
+        result = cast(ServedTable, self._target)._result(*steps, (name, args, {}))
+        return cast(DataFrame, result)
 
 
 class ServedTableBuilder(DeltaTableBuilder[T]):
     """A table in the making that the server makes."""
 
     def execute(self) -> T:
-        root = _Call(self._spark).made(("create", (self.definition(),), {}))
+        root = _Call(self._spark).result(("create", (self.definition(),), {}))
         return self._open_table(self._spark, root)
 
 
@@ -192,7 +194,7 @@ class _Call:
         self._source = source
         self._used: set[str] = set()
 
-    def made(self, *steps: Step) -> Any:
+    def result(self, *steps: Step) -> Any:
         """What the last step gives; a table as its folder."""
         packing = Packing(self._free)
         call = {
@@ -254,8 +256,8 @@ def _forwarded(name: str) -> Callable[..., Any]:
 
     @wraps(getattr(DeltaTable, name))
     def method(self: ServedTable, *args: Any, **kwargs: Any) -> Any:
-        made = self._made((name, args, kwargs))
-        return ServedTable(self._session, made, self._options) if name in _CLONES else made
+        result = self._result((name, args, kwargs))
+        return ServedTable(self._session, result, self._options) if name in _CLONES else result
 
     return method
 

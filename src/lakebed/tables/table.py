@@ -1,4 +1,4 @@
-"""Standalone tables: `lakebed.open` and `lakebed.write`, without Spark."""
+"""`Table` and `Scan`: a version of a table and its rows, without Spark."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
 from lakebed.arrow.table_rows import TableRows
 from lakebed.arrow.write.incoming import to_arrow_table
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
-from lakebed.commands.convert.convert_folder import (
-    ConvertOptions,
-    PartitionSchema,
-    convert_folder,
-)
-from lakebed.commands.convert.convert_folder import (
-    partition_schema as parsed_partition_schema,
-)
 from lakebed.commands.generate_files import generate_files
 from lakebed.commands.health.health_report import Health
 from lakebed.commands.health.table_health import table_health
@@ -43,7 +35,6 @@ from lakebed.log.versions.readable import with_readable
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
-from lakebed.storage.file_references import EXTERNAL_PATHS, UNTRUSTED
 from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
 
@@ -194,7 +185,7 @@ class Table(AlterMethods):
     def write(self, data: Any, **options: Unpack[WriteKeywords]) -> Table:
         """Like `lakebed.write`, on this table; the table after the write."""
         chosen = WriteOptions.of(options)
-        rows = _rows_of(data, self._log, chosen)
+        rows = rows_of(data, self._log, chosen)
         snapshot = write_table(self._log, rows, chosen, known=self._snapshot)
         return Table(self._log, snapshot)
 
@@ -310,77 +301,7 @@ class Table(AlterMethods):
         return parse_predicate(where, self.schema)
 
 
-def open_table(
-    path: Location,
-    version: int | None = None,
-    timestamp: str | datetime | int | None = None,
-    storage_options: StorageOptions | None = None,
-    *,
-    untrusted: bool = False,
-    external_paths: str | Sequence[str] | None = None,
-) -> Table:
-    """Open a Delta table: its newest version, or the one of a version number or a time.
-
-    `path` is a folder or a URL (s3://, gs://, abfss://, file://, memory://). A time without a
-    zone is UTC; a number is milliseconds since 1970. An `untrusted` table can have no file outside
-    of its folder. `external_paths` names other buckets that it can have files in, or is "allow".
-    """
-    if isinstance(timestamp, bool) or not isinstance(timestamp, str | datetime | int | None):
-        raise InvalidArgumentError(
-            f"timestamp={timestamp!r} is not a time",
-            hint="give a datetime, or a text such as 2026-01-31 12:00:00",
-        )
-    limits: dict[str, Any] = {UNTRUSTED: True} if untrusted else {}
-    if external_paths is not None:
-        limits[EXTERNAL_PATHS] = external_paths
-    log = TableLog(open_store(path, {**(storage_options or {}), **limits}))
-    return Table(log, log.snapshot(version, timestamp))
-
-
-def write(
-    path: Location,
-    data: Any,
-    *,
-    storage_options: StorageOptions | None = None,
-    **options: Unpack[WriteKeywords],
-) -> Table:
-    """Create a table, append to it or overwrite it with Arrow data; the table after the write.
-
-    Options: mode ("append", "overwrite", "error", "ignore"), partition_by, cluster_by (of a new
-    table: the columns by which OPTIMIZE arranges it), merge_schema, overwrite_schema, properties,
-    name, description, user_metadata, txn=(app_id, version) for idempotent writes,
-    max_rows_per_file, replace_where (a SQL predicate: an overwrite replaces only rows for which it
-    is true), partition_overwrite="dynamic" (only partitions with new rows).
-    """
-    log = TableLog(open_store(path, storage_options))
-    chosen = WriteOptions.of(options)
-    return Table(log, write_table(log, _rows_of(data, log, chosen), chosen))
-
-
-def convert(
-    path: Location,
-    partition_schema: PartitionSchema | None = None,
-    *,
-    stats: bool = True,
-    properties: Mapping[str, str] | None = None,
-    storage_options: StorageOptions | None = None,
-) -> Table:
-    """Turn a folder of Parquet files into a Delta table, where it is; the table.
-
-    The files stay as they are. Folders such as `day=2026-01-31` need `partition_schema`: a text
-    like "day DATE", or a schema. A folder that is a Delta table already is left alone.
-    """
-    log = TableLog(open_store(path, storage_options))
-    options = ConvertOptions(parsed_partition_schema(partition_schema), stats, properties or {})
-    return Table(log, convert_folder(log, options))
-
-
-def is_delta_table(path: Location, storage_options: StorageOptions | None = None) -> bool:
-    """Whether there is a Delta table, without reading more of it than needed to tell."""
-    return TableLog(open_store(path, storage_options)).exists()
-
-
-def _rows_of(data: Any, log: TableLog, options: WriteOptions) -> TableRows:
+def rows_of(data: Any, log: TableLog, options: WriteOptions) -> TableRows:
     """Tables of our own are read here: an Arrow stream would turn their errors into others."""
     table = data.to_arrow() if isinstance(data, Table | Scan) else to_arrow_table(data)
     return TableRows(log.store, table, options.max_rows_per_file)

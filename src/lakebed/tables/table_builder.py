@@ -19,8 +19,8 @@ from lakebed.commands.create.create_table import Mode, TableDefinition, create_t
 from lakebed.commands.create.named_tables import Place, create_named, place_at, place_for
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import InvalidArgumentError, SchemaError
+from lakebed.settings.setting_table import DEFAULT_PROPERTIES
 from lakebed.spark.catalog.table_names import parts_in
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spec.columns.column_mapping import strip
@@ -34,7 +34,6 @@ from lakebed.spec.schema import (
     schema_to_json,
 )
 
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
 T = TypeVar("T")
 
 
@@ -184,7 +183,7 @@ class DeltaTableBuilder(Generic[T]):
             create_named(place, lambda: existing_table(place, definition))
             return
         check_generated(self._spark, schema)
-        target = AlterTarget(place.log, self._spark.conf.get(USER_METADATA, None))
+        target = AlterTarget.of(self._spark, place.log)
         create_named(place, lambda: create_table(target, definition, self._mode))
 
     def _place(self) -> Place:
@@ -199,10 +198,7 @@ class DeltaTableBuilder(Generic[T]):
 
     def _defaults(self) -> dict[str, str]:
         """The properties that the session gives to new tables, unless they are asked for."""
-        asked = {key.lower() for key in self._properties}
-        settings = all_settings(self._spark).items()
-        found = {f"delta.{k[len(_DEFAULTS) :]}": v for k, v in settings if k.startswith(_DEFAULTS)}
-        return {key: value for key, value in found.items() if key.lower() not in asked}
+        return DEFAULT_PROPERTIES.read(all_settings(self._spark), but=self._properties)
 
 
 def generated_field(field: StructField, always: Any, by_default: Any) -> StructField:

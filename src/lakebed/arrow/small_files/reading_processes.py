@@ -22,6 +22,7 @@ from typing import cast
 from lakebed.arrow.small_files.reading_process import HELLO, read_head, read_tables, send
 from lakebed.arrow.small_files.small_files import Decoded, Needs
 from lakebed.errors import JobFailedError
+from lakebed.settings.setting_table import OPTIMIZE_LOCAL_BYTES
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Readers:
             self._drop(process)
             raise JobFailedError(
                 f"a process that read files {process.end()}; nothing was committed",
-                hint="if memory is short, lower spark.lakebed.optimize.localBytes; then try again",
+                hint=f"if memory is short, lower {OPTIMIZE_LOCAL_BYTES.name}; then try again",
             ) from error
         except BaseException:
             self._drop(process)

@@ -18,8 +18,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakebed.catalog.entry import NewEntry, TableEntry
-from lakebed.errors import InvalidArgumentError, TableExistsError, TableNotFoundError
+from lakebed.errors import TableExistsError, TableNotFoundError
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import UNDROP_RETENTION
 from lakebed.spark.catalog.mirrored_catalog import MirroredCatalog
 from lakebed.spark.catalog.session_catalog import (
     catalog_of,
@@ -30,19 +31,16 @@ from lakebed.spark.catalog.session_catalog import (
 )
 from lakebed.spark.stores.location import open_location
 from lakebed.spec.columns.column_mapping import strip
-from lakebed.spec.columns.intervals import parse_interval
 from lakebed.spec.schema import schema_to_json
 
-RETENTION = "spark.lakebed.undrop.retention"
-_DEFAULT_RETENTION = "7 days"
 _TRASH = ".lakebed_dropped"
 _DROPPED = re.compile(r"(.+)\.([0-9]{1,18})\.[0-9a-f]{8}")
 """The name of a folder: the table's name and when it was dropped, in milliseconds."""
 
 
 def drop_table(session: SparkSession, entry: TableEntry, *, purge: bool = False) -> bool:
-    """False if another session dropped it meanwhile."""
-    keep = retention_ms(session)
+    """False if somebody else dropped it meanwhile."""
+    keep = UNDROP_RETENTION.of(session)
     catalog = catalog_of(session)
     if isinstance(catalog, MirroredCatalog):
         return _drop_record(session, catalog, entry, 0 if purge else keep)
@@ -62,7 +60,7 @@ def undrop_table(session: SparkSession, parts: tuple[str, ...]) -> None:
     database, name = new_place(session, parts)
     catalog = catalog_of(session)
     if isinstance(catalog, MirroredCatalog):
-        catalog.names.undrop(database, name, _now() - retention_ms(session))
+        catalog.names.undrop(database, name, _now() - UNDROP_RETENTION.of(session))
         catalog.sync()
         return
     entry = catalog.find(database, name)
@@ -77,7 +75,8 @@ def undrop_table(session: SparkSession, parts: tuple[str, ...]) -> None:
     if not found or folder is None:
         raise TableNotFoundError(
             f"there is no dropped table {database}.{name} to bring back",
-            hint=f"managed tables on disks are kept for {_retention(session)} ({RETENTION})",
+            hint=f"managed tables on disks are kept for {_shown(session)} "
+            f"({UNDROP_RETENTION.name})",
         )
     if folder.exists() and any(folder.iterdir()):
         raise TableExistsError(f"{folder} is not empty", hint="move away what is there")
@@ -96,8 +95,8 @@ def _drop_record(
     record = catalog.names.find(*entry.parts)
     done = catalog.drop(*entry.parts)
     now = [record] if record is not None and record.is_managed and keep == 0 else []
-    for old in [*now, *catalog.names.expired(_now() - retention_ms(session))]:
-        # Its entry goes first: a table that is half deleted cannot be restored.
+    for old in [*now, *catalog.names.expired(_now() - UNDROP_RETENTION.of(session))]:
+        # Forgotten first: nobody can bring back what is half deleted.
         if catalog.names.forget(old.id):
             _delete_files(session, old.location)
     return done
@@ -111,16 +110,6 @@ def _delete_files(session: SparkSession, location: str) -> None:
     store, _ = open_location(session, location, {})
     for found in store.list_all():
         store.delete(found.path)
-
-
-def retention_ms(session: SparkSession) -> int:
-    text = _retention(session)
-    try:
-        return parse_interval(text)
-    except ValueError as error:
-        raise InvalidArgumentError(
-            f"{RETENTION} is {text!r}: {error}", hint="give a duration such as 7 days or 0 days"
-        ) from error
 
 
 def sweep(trash: Path, keep: int) -> None:
@@ -177,8 +166,9 @@ def _folder(location: str) -> Path | None:
     return Path("/" + location.removeprefix("file:").lstrip("/"))
 
 
-def _retention(session: SparkSession) -> str:
-    return str(session.conf.get(RETENTION, _DEFAULT_RETENTION))
+def _shown(session: SparkSession) -> str:
+    """The retention as the session says it."""
+    return str(session.conf.get(UNDROP_RETENTION.name, "7 days"))
 
 
 def _now() -> int:

@@ -17,6 +17,7 @@ from lakebed.commands.target.column_names import to_path
 from lakebed.formats.file_actions import map_values
 from lakebed.log.selection import file_columns
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import MAX_RECORDS
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import Path, StructField, find_path, render_path, resolve
 from lakebed.spec.stats import has_bounds, indexed_columns, leaves
@@ -228,7 +229,7 @@ def cut_large_files(snapshot: Snapshot) -> str:
     partitions = {name.lower() for name in snapshot.partition_columns}
     columns = [path for path in _ordered_columns(snapshot) if path[0].lower() not in partitions]
     if not columns:
-        return "write with spark.sql.files.maxRecordsPerFile, or max_rows_per_file"
+        return f"write with {MAX_RECORDS.name}, or max_rows_per_file"
     rewrite = arrange(snapshot, columns[0])
     if snapshot.properties.target_file_size is not None:
         return rewrite

@@ -12,17 +12,18 @@ from collections.abc import Mapping
 import pyarrow.compute as pc
 
 from lakebed.commands.optimize.optimize import optimize
-from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes, number
+from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import (
+    AUTO_COMPACT,
+    AUTO_COMPACT_MAX_FILE_SIZE,
+    AUTO_COMPACT_MIN_FILE_SIZE,
+    AUTO_COMPACT_MIN_FILES,
+)
 from lakebed.spark.session.session_settings import all_settings
 
-_DELTA = "spark.databricks.delta.autoCompact."
-ENABLED = f"{_DELTA}enabled"
-MIN_FILES = f"{_DELTA}minNumFiles"
-MAX_FILE_SIZE = f"{_DELTA}maxFileSize"
-MIN_FILE_SIZE = f"{_DELTA}minFileSize"
 _log = logging.getLogger(__name__)
 
 
@@ -31,19 +32,18 @@ def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
 
     `known` is the version after the write, if the caller has it.
     """
-    asked = target.session.conf.get(ENABLED, None)
-    if asked is not None and asked.lower() != "true":
-        return
-    snapshot = known or target.log.snapshot()
-    if asked is None and not _is_wanted(snapshot):
-        return
-    request = _request(all_settings(target.session))
-    if _num_small(snapshot, request.sizes.min_file) < request.min_files:
-        return
     try:
-        optimize(target, request)
+        asked = AUTO_COMPACT.of(target.session)
+        if asked is False:
+            return
+        snapshot = known or target.log.snapshot()
+        if asked is None and not _is_wanted(snapshot):
+            return
+        request = _request(all_settings(target.session))
+        if _num_small(snapshot, request.sizes.min_file) >= request.min_files:
+            optimize(target, request)
     except LakebedError as error:
-        _log.warning("auto compaction of %s failed: %s", snapshot.store.url, error)
+        _log.warning("auto compaction of %s failed: %s", target.log.store.url, error)
 
 
 def _is_wanted(snapshot: Snapshot) -> bool:
@@ -53,10 +53,12 @@ def _is_wanted(snapshot: Snapshot) -> bool:
 
 
 def _request(settings: Mapping[str, str]) -> OptimizeRequest:
-    most = number(settings, MAX_FILE_SIZE, 128 << 20)
-    least = number(settings, MIN_FILE_SIZE, most // 2)
+    most = AUTO_COMPACT_MAX_FILE_SIZE.read(settings)
+    least = AUTO_COMPACT_MIN_FILE_SIZE.read(settings) or most // 2
     return OptimizeRequest(
-        is_auto=True, sizes=Sizes(least, most), min_files=number(settings, MIN_FILES, 50)
+        is_auto=True,
+        sizes=Sizes(least, most),
+        min_files=AUTO_COMPACT_MIN_FILES.read(settings),
     )
 
 

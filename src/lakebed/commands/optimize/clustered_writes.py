@@ -18,20 +18,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
-from lakebed.commands.optimize.optimize_request import number
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.target.clustering_columns import clustering_columns, to_paths
 from lakebed.data_files.curves import Curve, Kind, quantiles
 from lakebed.data_files.file_layout import FileLayout
-from lakebed.errors import InvalidArgumentError, TableNotFoundError
+from lakebed.errors import TableNotFoundError
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import CLUSTERING_MIN_SIZE, CLUSTERING_MODE
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import functions_of, is_connect
 
-MODE = "spark.lakebed.clusteringOnWrite.mode"
-MIN_SIZE = "spark.lakebed.clusteringOnWrite.minSize"
 _MIN_SIZES = (64 << 20, 256 << 20, 512 << 20, 1 << 30)
 """By the number of columns: the more there are, the more files it takes until each helps."""
 _FILE_SIZE = 128 << 20
@@ -54,30 +52,22 @@ class ClusteredWrites:
 
         `rows` are those of `source`, prepared for the table.
         """
-        mode = self._mode()
+        mode = CLUSTERING_MODE.read(self.settings)
         # What a remote plan will give, its client cannot know.
         if mode == "never" or is_connect(source):
             return None
         size = self._size(source)
-        if size < number(self.settings, MIN_SIZE, _MIN_SIZES[0]):
+        asked = CLUSTERING_MIN_SIZE.read(self.settings)
+        if size < (asked or _MIN_SIZES[0]):
             return None
         columns = self._columns(layout)
-        least = number(self.settings, MIN_SIZE, _MIN_SIZES[min(len(columns), 4) - 1])
-        if not columns or size < least:
+        if not columns or size < (asked or _MIN_SIZES[min(len(columns), 4) - 1]):
             return None
         num_files = max(2, round(size / (layout.properties.target_file_size or _FILE_SIZE)))
         keys = _keys(source, columns)
         if keys is not None:
             return self._along_curve(keys, rows, columns, num_files)
         return _by_ranges(rows, columns) if mode == "always" else None
-
-    def _mode(self) -> str:
-        mode = self.settings.get(MODE, "auto").lower()
-        if mode not in ("auto", "always", "never"):
-            raise InvalidArgumentError(
-                f"{MODE} is {mode!r}", hint="set it to auto, always or never"
-            )
-        return mode
 
     def _size(self, source: DataFrame) -> int:
         from lakebed.spark.internals.plans import estimated_bytes

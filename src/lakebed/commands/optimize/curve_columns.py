@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
 
-from lakebed.commands.optimize.optimize_request import CHECK_STATISTICS
 from lakebed.data_files.curves import MOST_KEY_BITS
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import ZORDER_CHECK_STATS
 from lakebed.spark.columns.projection import quote
 from lakebed.spec.columns.column_metadata import collations
 from lakebed.spec.schema import (
@@ -124,7 +124,7 @@ def checked_curve_columns(
                 f"files have no statistics of {render_path(column.path)}: to arrange rows by "
                 "it would not help a query",
                 hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
-                f"{CHECK_STATISTICS} = false arranges rows all the same",
+                f"{ZORDER_CHECK_STATS.name} = false arranges rows all the same",
             )
     # With less than two bits of the key a column has no ranges to tell rows apart by.
     return columns[: MOST_KEY_BITS // 2]

@@ -26,6 +26,7 @@ from lakebed.commands.optimize.file_selection import Bin
 from lakebed.data_files.curves import Curve, Kind, quantiles
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import COMPRESSION, MAX_RECORDS
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path
 from lakebed.spec.properties import TableProperties
@@ -78,12 +79,12 @@ class Local:
         """With the codec of the session, unless the table has one."""
         layout = FileLayout.of(self.snapshot.metadata, self.snapshot.protocol)
         if TableProperties.parquet_compression_codec.key not in layout.configuration:
-            codec = self.settings.get(_CODEC, layout.codec).lower()
+            codec = (COMPRESSION.read(self.settings) or layout.codec).lower()
             if codec not in _CODECS:
                 raise NotForArrowError(f"the codec {codec}")
             layout = layout.with_codec(codec)
-        if self.settings.get(_MAX_RECORDS, "0") != "0":
-            raise NotForArrowError(f"{_MAX_RECORDS} is set")
+        if MAX_RECORDS.read(self.settings) != 0:
+            raise NotForArrowError(f"{MAX_RECORDS.name} is set")
         return layout
 
 
@@ -251,7 +252,6 @@ def _cut(
     return curve, quantiles(keys, num_files - 1)
 
 
-_CODEC, _MAX_RECORDS = "spark.sql.parquet.compression.codec", "spark.sql.files.maxRecordsPerFile"
 _CODECS = ("snappy", "zstd", "gzip", "lz4", "lz4_raw", "uncompressed", "none")
 _CORES = os.cpu_count() or 2
 _DECODED = 4

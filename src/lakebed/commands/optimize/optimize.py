@@ -22,7 +22,6 @@ from lakebed.commands.optimize.batch_rewrite import Rewriter
 from lakebed.commands.optimize.curve_columns import checked_curve_columns
 from lakebed.commands.optimize.file_selection import Bin, in_cube, to_cluster, with_dropped_columns
 from lakebed.commands.optimize.optimize_request import (
-    CHECK_STATISTICS,
     OptimizeRequest,
 )
 from lakebed.commands.target.clustering_columns import clustering_columns
@@ -36,6 +35,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import ZORDER_CHECK_STATS
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import render_path
@@ -88,7 +88,7 @@ class _Optimize:
         self._clustering = clustering_columns(self._snapshot) or ()
         self._check()
         self._predicate = self._where()
-        checked = settings.get(CHECK_STATISTICS, "true").lower() != "false"
+        checked = ZORDER_CHECK_STATS.read(settings)
         paths = self._clustering or request.zorder_by
         self._columns = checked_curve_columns(self._snapshot, paths, indexed=checked)
         self._done = Optimized(self._snapshot.version)

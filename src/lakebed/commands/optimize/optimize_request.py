@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lakebed.errors import InvalidArgumentError
+from lakebed.settings.setting_table import (
+    OPTIMIZE_BATCH_SIZE,
+    OPTIMIZE_LOCAL_BYTES,
+    OPTIMIZE_MAX_DELETED,
+    OPTIMIZE_MAX_FILE_SIZE,
+    OPTIMIZE_MAX_THREADS,
+    OPTIMIZE_MIN_FILE_SIZE,
+)
 from lakebed.spec.iceberg_compat import IcebergCompat
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import Path
 
-_DELTA = "spark.databricks.delta."
-MIN_FILE_SIZE = f"{_DELTA}optimize.minFileSize"
-MAX_FILE_SIZE = f"{_DELTA}optimize.maxFileSize"
-MAX_DELETED = f"{_DELTA}optimize.maxDeletedRowsRatio"
-BATCH_SIZE = f"{_DELTA}optimize.batchSize"
-MAX_THREADS = f"{_DELTA}optimize.maxThreads"
-CHECK_STATISTICS = f"{_DELTA}optimize.zorder.checkStatsCollection.enabled"
-LOCAL_BYTES = "spark.lakebed.optimize.localBytes"
 DEFAULT_BATCH = 10 << 30
 _LOCAL, _LOCAL_OF_CLIENTS = 256 << 20, 32 << 20
 _GIGABYTE = 1 << 30
@@ -63,15 +62,16 @@ class OptimizeRequest:
         self, settings: Mapping[str, str], properties: TableProperties
     ) -> OptimizeRequest:
         """With the sizes that the table asks for, else the session."""
+        sizes = self.sizes
         target = properties.target_file_size
-        most = target or number(settings, MAX_FILE_SIZE, self.sizes.max_file)
-        least = number(settings, MIN_FILE_SIZE, most)
-        sizes = Sizes(least, most, _share(settings, MAX_DELETED, self.sizes.max_deleted))
+        most = target or OPTIMIZE_MAX_FILE_SIZE.read(settings) or sizes.max_file
+        least = OPTIMIZE_MIN_FILE_SIZE.read(settings) or most
+        deleted = OPTIMIZE_MAX_DELETED.read(settings)
         return replace(
             self,
-            sizes=sizes,
-            batch_bytes=number(settings, BATCH_SIZE, self.batch_bytes),
-            threads=number(settings, MAX_THREADS, self.threads),
+            sizes=Sizes(least, most, sizes.max_deleted if deleted is None else deleted),
+            batch_bytes=OPTIMIZE_BATCH_SIZE.read(settings) or self.batch_bytes,
+            threads=OPTIMIZE_MAX_THREADS.read(settings) or self.threads,
         )
 
 
@@ -80,31 +80,7 @@ def local_bytes(settings: Mapping[str, str], *, is_connect: bool) -> int:
 
     A client of Spark Connect may be far away from the files.
     """
-    if settings.get(LOCAL_BYTES) == "0":
-        return 0
-    return number(settings, LOCAL_BYTES, _LOCAL_OF_CLIENTS if is_connect else _LOCAL)
-
-
-def number(settings: Mapping[str, str], key: str, default: int) -> int:
-    text = settings.get(key)
-    if text is None:
-        return default
-    unit = next((name for name in _UNITS if text.lower().endswith(name)), "")
-    digits = text[: len(text) - len(unit)].strip()
-    if not digits.isdigit() or int(digits) < 1:
-        raise InvalidArgumentError(f"{key} is {text!r}", hint="set it to a number from 1 on")
-    return int(digits) * _UNITS.get(unit, 1)
-
-
-def _share(settings: Mapping[str, str], key: str, default: float) -> float:
-    text = settings.get(key)
-    try:
-        found = default if text is None else float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1:
-        raise InvalidArgumentError(f"{key} is {text!r}", hint="set it to a number from 0 to 1")
-    return found
-
-
-_UNITS = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+    given = OPTIMIZE_LOCAL_BYTES.read(settings)
+    if given is not None:
+        return given
+    return _LOCAL_OF_CLIENTS if is_connect else _LOCAL

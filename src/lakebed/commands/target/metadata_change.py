@@ -14,6 +14,8 @@ from lakebed.commands.target.clustering_columns import check_still_clustered
 from lakebed.data_files.file_layout import HANDLED_FEATURES
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting import Session
+from lakebed.settings.setting_table import USER_METADATA
 from lakebed.spec.actions import Action, DomainMetadata, Metadata, Protocol
 from lakebed.spec.columns.column_mapping import assign_column_mapping, check_assigned, mapping_mode
 from lakebed.spec.columns.schema_validation import validate, validate_plain_names
@@ -42,6 +44,11 @@ class AlterTarget:
 
     log: TableLog
     user_metadata: str | None = None
+
+    @classmethod
+    def of(cls, session: Session, log: TableLog) -> AlterTarget:
+        """With the metadata that the session wants its commits to carry."""
+        return cls(log, USER_METADATA.of(session))
 
     def apply(self, plan: Callable[[Snapshot], Change | None]) -> Snapshot:
         """Plan a change on the newest version and commit it; nothing to do if the plan is None.

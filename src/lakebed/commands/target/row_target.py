@@ -23,6 +23,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import AUTO_MERGE, USER_METADATA
 from lakebed.spark.columns.bound_columns import BoundColumns, TableFrames
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane.plane import Plane
@@ -32,8 +33,6 @@ from lakebed.transaction.conflicts.conflict_errors import is_retryable
 from lakebed.transaction.read_set import paths_of
 
 ATTEMPTS = 10
-AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
-USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _QUOTES = ("'", '"', "`")
 
 
@@ -59,12 +58,11 @@ class RowTarget:
     @property
     def user_metadata(self) -> str | None:
         """What the session wants its commits to carry."""
-        found: str | None = self.session.conf.get(USER_METADATA, None)
-        return found
+        return USER_METADATA.of(self.session)
 
     @property
     def merges_schemas(self) -> bool:
-        return str(self.session.conf.get(AUTO_MERGE, "false")).lower() == "true"
+        return AUTO_MERGE.of(self.session)
 
     def translated(self, snapshot: Snapshot, value: str | Column | None) -> str | Column | None:
         """A condition or value whose columns are names, whatever DataFrame they were taken from."""

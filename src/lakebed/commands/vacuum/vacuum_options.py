@@ -11,11 +11,9 @@ import pyarrow as pa
 
 from lakebed.arrow.write.incoming import to_arrow_table
 from lakebed.errors import InvalidArgumentError
+from lakebed.settings.setting_table import RETENTION_CHECK, VACUUM_LITE, VACUUM_LOGGING
 from lakebed.spec.properties import TableProperties
 
-RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
-LOGGING = "spark.databricks.delta.vacuum.logging.enabled"
-LITE = "spark.databricks.delta.vacuum.lite.enabled"
 MODES = ("full", "lite")
 _HOUR = 3_600_000
 INVENTORY_COLUMNS = ("path", "length", "isDir", "modificationTime")
@@ -79,7 +77,7 @@ def retention_of(options: VacuumOptions, properties: TableProperties) -> Retenti
             f"delta.deletedFileRetentionDuration, {hours} hours; files that are being written "
             "might be deleted",
             hint=f"give at least {hours} hours or, if nobody writes to the table now, turn the "
-            f"check off: enforce_retention=False, or {RETENTION_CHECK} = false on Spark",
+            f"check off: enforce_retention=False, or {RETENTION_CHECK.name} = false on Spark",
         )
     return Retention(default, specified)
 
@@ -87,9 +85,9 @@ def retention_of(options: VacuumOptions, properties: TableProperties) -> Retenti
 def settings_of(configuration: Mapping[str, str]) -> dict[str, Any]:
     """The options that the settings of a Spark session stand for."""
     return {
-        "enforce_retention": _flag(configuration, RETENTION_CHECK, True),
-        "record": _flag(configuration, LOGGING, True),
-        "mode": "lite" if _flag(configuration, LITE, False) else "full",
+        "enforce_retention": RETENTION_CHECK.read(configuration),
+        "record": VACUUM_LOGGING.read(configuration),
+        "mode": "lite" if VACUUM_LITE.read(configuration) else "full",
     }
 
 
@@ -129,12 +127,3 @@ _INVENTORY_SCHEMA = {
     "isDir": pa.bool_(),
     "modificationTime": pa.int64(),
 }
-
-
-def _flag(configuration: Mapping[str, str], key: str, default: bool) -> bool:
-    text = configuration.get(key)
-    if text is None:
-        return default
-    if text.strip().lower() not in ("true", "false"):
-        raise InvalidArgumentError(f"{key} is {text!r}", hint="set it to true or false")
-    return text.strip().lower() == "true"

@@ -31,6 +31,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import REPLACE_DATA_COLUMNS
 from lakebed.spec.actions import Add, AddCdc, Remove
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.features import is_supported
@@ -155,7 +156,7 @@ class Overwrite:
         if not self.options.replace_data_columns and not self.options.replace_matching:
             raise InvalidArgumentError(
                 f"replaceWhere {sql!r} is not about partition columns alone, and "
-                "spark.databricks.delta.replaceWhere.dataColumns.enabled is false",
+                f"{REPLACE_DATA_COLUMNS.name} is false",
                 hint=f"the table is partitioned by {list(self.snapshot.partition_columns)}",
             )
 

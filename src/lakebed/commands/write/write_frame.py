@@ -21,6 +21,7 @@ from lakebed.errors import JobFailedError
 from lakebed.log.change_feed.change_files import CHANGE_TYPE, DELETE, INSERT
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import COLLECT_STATS, COMPRESSION
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.sql_expressions import sql_column
 from lakebed.spark.internals.call_sites import without_call_sites
@@ -34,11 +35,6 @@ from lakebed.spec.actions import Add, AddCdc
 from lakebed.spec.paths import CHANGE_DATA_DIRECTORY
 from lakebed.transaction.row_tracking import physical_records
 
-_DELTA = "spark.databricks.delta."
-DEFAULTS = f"{_DELTA}properties.defaults."
-COLLECT_STATS = f"{_DELTA}stats.collect"
-OPTIMIZE_WRITE = f"{_DELTA}optimizeWrite.enabled"
-COMPRESSION = "spark.sql.parquet.compression.codec"
 Matching = Callable[[DataFrame], DataFrame]
 """Selects the rows of a scan that an overwrite replaces."""
 
@@ -71,23 +67,14 @@ def write_frame(
         store,
         write.files,
         write.optimize,
-        settings.get(COLLECT_STATS, "true").lower() != "false",
-        settings.get(COMPRESSION),
+        COLLECT_STATS.read(settings),
+        COMPRESSION.read(settings),
         ClusteredWrites(log, plane, settings, write.options.cluster_by).arranged,
     )
     written = write_table(log, rows, write.options, known)
     auto_compact(RowTarget(session, log, plane), written)
     plane.recache()
     return written
-
-
-def default_properties(settings: Mapping[str, str]) -> dict[str, str]:
-    """The properties that the session gives to new tables."""
-    return {
-        f"delta.{key[len(DEFAULTS) :]}": value
-        for key, value in settings.items()
-        if key.startswith(DEFAULTS)
-    }
 
 
 def _rows_class(write: FrameWrite) -> Callable[..., FrameRows]:

@@ -14,6 +14,7 @@ from lakebed.log.listing.commit_times import CommitTimes, utc_text
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import LogFile
 from lakebed.log.snapshot import Snapshot
+from lakebed.settings.setting_table import CHANGES_OUT_OF_RANGE
 from lakebed.storage.store import Store
 
 
@@ -138,8 +139,7 @@ class _Times:
         return VersionNotFoundError(
             f"the changes {what} at {utc_text(timestamp)}, after the newest version, {newest} of "
             f"{utc_text(self.times.time_of(newest))}",
-            hint=f"{advice}; or set spark.databricks.delta.changeDataFeed.timestampOutOfRange"
-            ".enabled to true",
+            hint=f"{advice}; or set {CHANGES_OUT_OF_RANGE.name} to true",
         )
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from lakebed.catalog.entry import NewEntry
 from lakebed.commands.alter.cluster_by import cluster_by
@@ -16,21 +20,19 @@ from lakebed.commands.alter.columns.alter_column import (
 from lakebed.commands.alter.columns.drop_columns import drop_columns
 from lakebed.commands.alter.columns.rename_column import rename_column
 from lakebed.commands.alter.columns.replace_columns import replace_columns
+from lakebed.commands.alter.constraints import drop_constraint
 from lakebed.commands.alter.table_properties import set_comment, set_properties, unset_properties
 from lakebed.commands.target.column_names import to_position
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import UnsupportedFeatureError
-from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.catalog_changes import set_location
 from lakebed.sessions.native.create_statements import field_of, type_of
 from lakebed.sessions.native.question import Question
 from lakebed.spark.catalog.mirrored_catalog import catalog_url
 from lakebed.spark.catalog.session_catalog import replace_entry, resolve
-from lakebed.spark.stores.location import open_location
 from lakebed.spec.columns.column_mapping import strip
 from lakebed.spec.schema import schema_to_json
-from lakebed.tables.delta_table import DeltaTable
+from lakebed.sql.open_tables import OpenTable
 
 Change = Mapping[str, Any]
 
@@ -38,30 +40,31 @@ Change = Mapping[str, Any]
 def alter(asked: Question) -> None:
     """Changes of one kind come together; Spark sends no statement that mixes kinds."""
     changes: Sequence[Change] = asked.request["changes"]
-    store, _ = open_location(asked.session, asked.path, {})
-    target = AlterTarget(TableLog(store), asked.session.conf.get(USER_METADATA, None))
+    table = _AlteredTable(asked)
     kinds = {change["kind"] for change in changes}
     if kinds == {"drop_column", "add_column"}:
-        replace_columns(target, [_field(each) for each in changes if each["kind"] == "add_column"])
-        _tell_catalog(asked, target)
+        added = [_field(each) for each in changes if each["kind"] == "add_column"]
+        replace_columns(table.target, added)
+        _update_catalog(table)
         return
     for kind in sorted(kinds):
         change = _CHANGES.get(kind)
         if change is None:
             raise UnsupportedFeatureError(f"a Delta table cannot be changed by {kind}")
-        change(asked, target, [each for each in changes if each["kind"] == kind])
+        change(table, [each for each in changes if each["kind"] == kind])
     if kinds & _OF_COLUMNS:
-        _tell_catalog(asked, target)
+        _update_catalog(table)
 
 
-def _tell_catalog(asked: Question, target: AlterTarget) -> None:
+def _update_catalog(table: _AlteredTable) -> None:
     """SHOW TABLE EXTENDED and other engines read the columns from the catalog."""
-    if not asked.request["is_name"] or catalog_url(asked.session) is not None:
+    session, request = table.session, table.asked.request
+    if not request["is_name"] or catalog_url(session) is not None:
         return
-    entry, snapshot = resolve(asked.session, asked.request["parts"]), target.log.snapshot()
+    entry, snapshot = resolve(session, request["parts"]), table.target.log.snapshot()
     database, name = entry.parts
     replace_entry(
-        asked.session,
+        session,
         NewEntry(
             database,
             name,
@@ -76,97 +79,104 @@ def _tell_catalog(asked: Question, target: AlterTarget) -> None:
 
 
 def unset(asked: Question) -> None:
-    store, _ = open_location(asked.session, asked.path, {})
-    target = AlterTarget(TableLog(store), asked.session.conf.get(USER_METADATA, None))
     keys: Sequence[str] = asked.request["keys"]
-    unset_properties(target, keys, if_exists=bool(asked.request["if_exists"]))
+    unset_properties(_AlteredTable(asked).target, keys, if_exists=bool(asked.request["if_exists"]))
 
 
 def add_check(asked: Question) -> None:
-    table = DeltaTable.forPath(asked.session, asked.path)
+    table = _AlteredTable(asked).open.delta()
     table.addConstraint(asked.request["constraint"], asked.request["condition"])
 
 
-def _set(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
+@dataclass(frozen=True)
+class _AlteredTable:
+    """The table that a statement is about, opened when a change needs it."""
+
+    asked: Question
+
+    @property
+    def session(self) -> SparkSession:
+        return self.asked.session
+
+    @cached_property
+    def open(self) -> OpenTable:
+        return OpenTable.at(self.session, self.asked.path)
+
+    @property
+    def target(self) -> AlterTarget:
+        return self.open.alter
+
+
+def _set(table: _AlteredTable, changes: Sequence[Change]) -> None:
     given = {each["key"]: each["value"] for each in changes}
     # Declarative Pipelines of Spark 4.1 and 4.2 set the format that the table has.
     if given.get("provider", "").lower() == "delta":
         del given["provider"]
     if "location" in given:
-        set_location(
-            asked.session, resolve(asked.session, asked.request["parts"]), given.pop("location")
-        )
+        entry = resolve(table.session, table.asked.request["parts"])
+        set_location(table.session, entry, given.pop("location"))
     if "comment" in given:
-        set_comment(target, given.pop("comment"))
+        set_comment(table.target, given.pop("comment"))
     if given:
-        set_properties(target, given)
+        set_properties(table.target, given)
 
 
-def _remove(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del asked
+def _remove(table: _AlteredTable, changes: Sequence[Change]) -> None:
     keys = [each["key"] for each in changes]
     if "comment" in keys:
-        set_comment(target, None)
+        set_comment(table.target, None)
         keys.remove("comment")
     if keys:
         # Spark itself refuses those that are not there, unless the statement says IF EXISTS.
-        unset_properties(target, keys, if_exists=True)
+        unset_properties(table.target, keys, if_exists=True)
 
 
-def _add(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del asked
+def _add(table: _AlteredTable, changes: Sequence[Change]) -> None:
     new = [
         NewColumn(_field(each), tuple(each["path"][:-1]), _position(each["position"]))
         for each in changes
     ]
-    target.apply(lambda snapshot: plan_add_columns(snapshot, new))
+    table.target.apply(lambda snapshot: plan_add_columns(snapshot, new))
 
 
-def _drop(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del asked
-    drop_columns(target, [tuple(each["path"]) for each in changes])
+def _drop(table: _AlteredTable, changes: Sequence[Change]) -> None:
+    drop_columns(table.target, [tuple(each["path"]) for each in changes])
 
 
-def _rename(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del asked
+def _rename(table: _AlteredTable, changes: Sequence[Change]) -> None:
     for each in changes:
-        rename_column(target, tuple(each["path"]), each["new"])
+        rename_column(table.target, tuple(each["path"]), each["new"])
 
 
-def _cluster(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del asked
+def _cluster(table: _AlteredTable, changes: Sequence[Change]) -> None:
     columns = [tuple(path) for path in changes[-1]["columns"]]
-    cluster_by(target, columns or None)
+    cluster_by(table.target, columns or None)
 
 
-def _add_constraint(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del target
+def _add_constraint(table: _AlteredTable, changes: Sequence[Change]) -> None:
     for each in changes:
         if each["sql"] is None:
             raise UnsupportedFeatureError(
                 "Delta tables have CHECK constraints alone", hint="write CHECK (condition)"
             )
-        DeltaTable.forPath(asked.session, asked.path).addConstraint(each["name"], each["sql"])
+        table.open.delta().addConstraint(each["name"], each["sql"])
 
 
-def _drop_constraint(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    del target
+def _drop_constraint(table: _AlteredTable, changes: Sequence[Change]) -> None:
     for each in changes:
-        table = DeltaTable.forPath(asked.session, asked.path)
-        table.dropConstraint(each["name"], bool(each["if_exists"]))
+        drop_constraint(table.target, each["name"], if_exists=bool(each["if_exists"]))
 
 
-def _alter(asked: Question, target: AlterTarget, changes: Sequence[Change]) -> None:
-    """Several changes are several commits; if one of them is refused, there is none."""
-    del asked
-    snapshot = target.log.snapshot()
+def _alter(table: _AlteredTable, changes: Sequence[Change]) -> None:
+    """Several changes are several commits; none is made if one of them cannot be."""
+    snapshot = table.target.log.snapshot()
     for each in changes:
         plan_alter_column(snapshot, tuple(each["path"]), _planned(each))
     for each in changes:
         given = _planned(each)
         position = each.get("position")
         alter_column(
-            target,
+            table.target,
             tuple(each["path"]),
             type=given.data_type,
             nullable=given.nullable,
@@ -200,7 +210,7 @@ def _position(given: Mapping[str, str] | None) -> Any:
 
 
 _OF_COLUMNS = {"add_column", "drop_column", "rename_column", "column_type", "column_nullable"}
-_CHANGES: dict[str, Callable[[Question, AlterTarget, Sequence[Change]], None]] = {
+_CHANGES: dict[str, Callable[[_AlteredTable, Sequence[Change]], None]] = {
     "set_property": _set,
     "remove_property": _remove,
     "add_column": _add,

@@ -14,17 +14,16 @@ import pyspark
 
 from lakebed.errors import LakebedError, UnsupportedSparkError
 from lakebed.sessions.native.python_side import answer_for
+from lakebed.settings.setting_table import SPARK_VERSION
 from lakebed.spark.internals.startup.bridge import attached_session
 from lakebed.spark.internals.startup.versions import parsed
-
-_VERSION = "LAKEBED_SPARK_VERSION"
 
 
 def main() -> int:
     # Ctrl-C in a shell reaches all its processes. The JVM decides what it stops.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        _check_version(os.environ[_VERSION])
+        _check_version(os.environ[SPARK_VERSION.name])
         answer_for(attached_session())
     except LakebedError as error:
         sys.stderr.write(f"{error}\n")

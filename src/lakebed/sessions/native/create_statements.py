@@ -26,15 +26,15 @@ from lakebed.commands.create.create_modes import (
 from lakebed.commands.create.create_table import Mode, TableDefinition, create_table
 from lakebed.commands.create.named_tables import Place, create_named, place_for
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.commands.target.write_options import WriteOptions
-from lakebed.commands.write.write_frame import FrameWrite, default_properties, write_frame
+from lakebed.commands.write.write_frame import FrameWrite, write_frame
 from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.writes import write_request
 from lakebed.sessions.save import save_at
+from lakebed.settings.setting_table import DEFAULT_PROPERTIES, USER_METADATA
 from lakebed.spark.catalog.session_catalog import find, not_found
 from lakebed.spark.columns.sql_expressions import table_expression
 from lakebed.spark.session.session_settings import all_settings
@@ -129,9 +129,7 @@ class _NewTable:
     @property
     def defaults(self) -> dict[str, str]:
         """The properties that the session gives to new tables, unless they are asked for."""
-        asked = {key.lower() for key in self.properties}
-        found = default_properties(all_settings(self.asked.session))
-        return {key: value for key, value in found.items() if key.lower() not in asked}
+        return DEFAULT_PROPERTIES.read(all_settings(self.asked.session), but=self.properties)
 
     def make(self) -> None:
         place, session = self.place, self.asked.session
@@ -182,7 +180,7 @@ class _NewTable:
             properties={**_delta(self.asked.options), **self.properties},
             default_properties=self.defaults,
             description=self.comment,
-            user_metadata=write.get("userMetadata") or settings.get(USER_METADATA),
+            user_metadata=write.get("userMetadata") or USER_METADATA.read(settings),
             operation={
                 "name": _NAMES[self.mode],
                 "isManaged": str(place.is_managed).lower(),
@@ -254,14 +252,14 @@ def create_like(asked: Question) -> None:
         definition = TableDefinition(
             parse_schema(session.table(".".join(_quoted(part) for part in parts)).schema.json()),
             properties=request["properties"],
-            default_properties=default_properties(all_settings(session)),
+            default_properties=DEFAULT_PROPERTIES.read(all_settings(session)),
             is_managed=place.is_managed,
         )
     _make(place, definition, mode)
 
 
 def _make(place: Place, definition: TableDefinition, mode: str) -> None:
-    target = AlterTarget(place.log, place.session.conf.get(USER_METADATA, None))
+    target = AlterTarget.of(place.session, place.log)
     create_named(place, lambda: create_table(target, definition, cast("Mode", mode)))
 
 

@@ -8,13 +8,11 @@ from pyspark.sql import DataFrame
 from lakebed.sessions.native.question import Question
 from lakebed.spark.catalog.session_catalog import find
 from lakebed.sql.context import SqlContext
-from lakebed.sql.execute import execute
+from lakebed.sql.execute import execute, result_schema
 from lakebed.sql.grammar.copy_into import CopyStatement
 from lakebed.sql.markers import Values, find_markers
-from lakebed.sql.parse import parse_own
+from lakebed.sql.parse import own_statements, parse_own
 from lakebed.sql.rest_statements import RestStatement, pieces
-from lakebed.sql.result_schemas import result_schema
-from lakebed.sql.scripts import own_statements
 from lakebed.sql.statement import Statement
 
 
@@ -57,6 +55,6 @@ def _is_ours(asked: Question, statement: Statement) -> bool:
 def run(asked: Question) -> DataFrame | None:
     text = str(asked.request["text"])
     values = Values(asked.session, find_markers(text), list(asked.given or ()))
-    statement = parse_own(text, values.plain)
+    statement = parse_own(text, values.python_values)
     assert statement is not None
     return execute(SqlContext(asked.session, text, values=values), statement)

@@ -8,21 +8,25 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import orjson
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
+from lakebed.errors import LakebedError
 from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
+from lakebed.spark.catalog.session_catalog import catalog_of
 from lakebed.spark.errors import jvm_errors
+from lakebed.spark.internals import jvm
+from lakebed.spark.internals.column_reference import split_name
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.startup.bridge import connect, java_value, session_named, set_up
 from lakebed.spark.internals.startup.rules import METADATA_ONLY, install_rule
-from lakebed.sql.suggestions import suggest_names
 
 
 def enable_native(spark: SparkSession) -> None:
@@ -33,7 +37,7 @@ def enable_native(spark: SparkSession) -> None:
 
 def answer_for(spark: SparkSession) -> None:
     """Lets this process answer the requests of the session's JVM."""
-    jvm_errors.install(_suggest)
+    jvm_errors.install(_suggest_names)
     connect(spark, lambda: PythonSide(spark))
 
 
@@ -122,12 +126,35 @@ class PythonSide:
         implements = ("lakebed.PythonSide",)
 
 
-def _suggest(error: Exception) -> None:
+def _suggest_names(error: Exception) -> None:
     """Adds names of tables to Spark's error about one that is not there."""
     session = SparkSession.getActiveSession()
-    if session is not None and isinstance(error, AnalysisException):
-        suggest_names(session, error)
+    if session is None or not isinstance(error, AnalysisException):
+        return
+    name = (error.getMessageParameters() or {}).get("relationName")
+    if name is None or error.getCondition() != _MISSING:
+        return
+    try:
+        near = _near(session, split_name(name))
+    except (LakebedError, PySparkException):
+        # Spark's error says the most important part.
+        return
+    if near:
+        jvm.amend_error(error, f"did you mean {' or '.join(near)}?")
 
 
+def _near(session: SparkSession, parts: list[str]) -> list[str]:
+    catalog = catalog_of(session)
+    database = parts[-2] if len(parts) > 1 else catalog.current_database()
+    known = {each.lower(): each for each in catalog.databases()}
+    if database.lower() not in known:
+        return get_close_matches(database, list(known.values()), n=3)
+    prefix = f"{database}." if len(parts) > 1 else ""
+    tables = {each.lower(): each for each in catalog.tables(database)}
+    found = get_close_matches(parts[-1].lower(), tables, n=3)
+    return [f"{prefix}{tables[each]}" for each in found]
+
+
+_MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 _MOST = 32
 """Sessions that are remembered; others are asked for again when they come back."""

@@ -11,17 +11,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakebed.commands.rows.row_condition import materialized
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_frame import FrameWrite, write_frame
 from lakebed.errors import InvalidArgumentError, SchemaError, SchemaMismatchError
 from lakebed.log.snapshot import Snapshot
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.read_plans import opened
-from lakebed.sessions.settings import AUTO_MERGE, SessionSettings
+from lakebed.settings.setting_table import AUTO_MERGE, USER_METADATA
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.internals.classic_columns import column_sql
 from lakebed.spark.read.command_reads import CommandReads
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.write.insert_columns import (
     assigned_by_name,
     assigned_by_position,
@@ -61,8 +61,8 @@ def replace_on(asked: Question) -> None:
     """Rows of the table that meet a row of the query go, and all of these come."""
     session, snapshot = asked.session, opened(asked)
     clauses: Mapping[str, str] = asked.request["clauses"]
-    settings = SessionSettings.of(session)
-    merges = "evolves" in clauses or settings.flag(AUTO_MERGE, False)
+    settings = all_settings(session)
+    merges = "evolves" in clauses or AUTO_MERGE.read(settings)
     reads = CommandReads(snapshot, lambda *_: None)
     # They are asked for twice: what is inserted must be what was compared.
     source = materialized(reads.pinned(asked.frame(asked.given[0])))
@@ -70,7 +70,7 @@ def replace_on(asked: Question) -> None:
     options = WriteOptions(
         mode="overwrite",
         merge_schema=merges,
-        user_metadata=session.conf.get(USER_METADATA, None),
+        user_metadata=USER_METADATA.of(session),
         replace_where=column_sql(session, condition),
         check_replaced=False,
         replace_matching=True,
@@ -79,7 +79,7 @@ def replace_on(asked: Question) -> None:
     rows = _as_stored(source, snapshot, orjson.loads(clauses["replace_on"]), merges=merges)
     names = str(asked.request["alias"]), str(asked.request["source"])
     write = FrameWrite(rows, asked.path, options, matching=_Meeting(source, *names, condition))
-    write_frame(write, settings.values, snapshot)
+    write_frame(write, settings, snapshot)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from lakebed.sessions.native.question import Question, column
 from lakebed.sessions.native.read_plans import opened
 from lakebed.sessions.native.replaced_rows import check_count, has_partition, replaces_partitions
 from lakebed.sessions.save import save
-from lakebed.sessions.settings import AUTO_MERGE, SessionSettings
 from lakebed.sessions.write_request import WriteRequest
+from lakebed.settings.setting_table import AUTO_MERGE
 from lakebed.spark.columns.sql_expressions import check_expression
 from lakebed.spark.internals.classic_columns import column_sql, is_always_true
 from lakebed.spark.read.command_reads import CommandReads
+from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.write.insert_columns import (
     assigned_by_name,
@@ -145,8 +146,8 @@ def _check_path(asked: Question) -> None:
 
 def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> DataFrame:
     snapshot = opened(asked)
-    settings = SessionSettings.of(asked.session)
-    merges = request.options(settings).merge_schema or settings.flag(AUTO_MERGE, False)
+    settings = all_settings(asked.session)
+    merges = request.options(settings).merge_schema or AUTO_MERGE.read(settings)
     widens = merges and bool(snapshot.properties.enable_type_widening)
     if asked.request["by_name"] and not asked.request["is_sql"]:
         return frame
@@ -162,7 +163,7 @@ def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> Data
 
 def _replace(asked: Question, frame: DataFrame, request: WriteRequest, condition: Column) -> None:
     """Rows that meet a condition go, and these come."""
-    settings = SessionSettings.of(asked.session)
+    settings = all_settings(asked.session)
     request.set("replaceWhere", column_sql(asked.session, condition))
     request.set("partitionOverwriteMode", None)
     write = FrameWrite(
@@ -174,4 +175,4 @@ def _replace(asked: Question, frame: DataFrame, request: WriteRequest, condition
         request.others(),
         lambda rows: rows.where(condition),
     )
-    write_frame(write, settings.values)
+    write_frame(write, settings)

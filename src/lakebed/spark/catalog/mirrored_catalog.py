@@ -21,9 +21,9 @@ from lakebed.catalog.entry import NewEntry, TableEntry, TakenError
 from lakebed.catalog.object_names import check_location, check_schema_name
 from lakebed.catalog.records import Content, NamespaceRecord, TableRecord
 from lakebed.errors import InvalidArgumentError, TableExistsError, presentable
+from lakebed.settings.setting_table import CATALOG
 from lakebed.spark.internals.jvm_catalog import JvmCatalog, reason_of, refusals
 
-SETTING = "spark.lakebed.catalog"
 _GENERATION = "_lakebed_catalog_generation"
 _OWN_FOLDER = "/_lakebed_mirror"
 _LOG = logging.getLogger("lakebed")
@@ -38,7 +38,7 @@ def _opened(url: str, warehouse: str) -> EmbeddedCatalog:
 
 def catalog_url(session: SparkSession) -> str | None:
     """None if the session has no embedded catalog."""
-    return session.conf.get(SETTING, None) or None
+    return CATALOG.of(session) or None
 
 
 class MirroredCatalog:

@@ -12,9 +12,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.errors import PredicateError
-from lakebed.expressions.allowed import SETTING, ExpressionKind, Parts, check_parts, parts_of_text
+from lakebed.expressions.allowed import ExpressionKind, Parts, check_parts, parts_of_text
+from lakebed.settings.setting_table import ALLOWED_FUNCTIONS, UNTRUSTED
 from lakebed.spark.session.session_kind import functions_of, is_connect
-from lakebed.spark.stores.store_options import UNTRUSTED_SETTING
 from lakebed.spec.schema import StructType
 
 _VARIABLE = "${"
@@ -59,10 +59,8 @@ def check_expression(
     check_parts(_parts(session, sql), sql, kind, where, names, _also(session))
 
 
-def _also(session: SparkSession) -> list[str]:
-    if str(session.conf.get(UNTRUSTED_SETTING, "false")).lower() == "true":
-        return []
-    return str(session.conf.get(SETTING, "") or "").split(",")
+def _also(session: SparkSession) -> Sequence[str]:
+    return () if UNTRUSTED.of(session) else ALLOWED_FUNCTIONS.of(session)
 
 
 def _parts(session: Any, sql: str) -> Parts:

@@ -15,10 +15,8 @@ import orjson
 
 from lakebed.arrow.scan import pick_columns
 from lakebed.errors import InvalidArgumentError
+from lakebed.settings.option_table import COLUMNS, WHERE
 from lakebed.spec.schema import StructType
-
-COLUMNS = "columns"
-WHERE = "where"
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,9 @@ class ScanOptions:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ScanOptions:
         known = {key.lower(): value for key, value in options.items()}
-        text = known.get(COLUMNS)
-        others = {k: v for k, v in options.items() if k.lower() not in (COLUMNS, WHERE)}
-        return cls(None if text is None else _names(text), known.get(WHERE), others)
+        text = COLUMNS.read(known.get)
+        others = {k: v for k, v in options.items() if k.lower() not in (COLUMNS.name, WHERE.name)}
+        return cls(None if text is None else _names(text), WHERE.read(known.get), others)
 
     @property
     def columns_text(self) -> str:

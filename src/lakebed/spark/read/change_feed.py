@@ -10,15 +10,24 @@ from pyspark.sql.types import StructType as SparkStructType
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import Changes
+from lakebed.settings.option_table import (
+    ENDING_TIMESTAMP,
+    ENDING_VERSION,
+    READ_CHANGE_DATA,
+    READ_CHANGE_FEED,
+    STARTING_TIMESTAMP,
+    STARTING_VERSION,
+    TIMESTAMP_AS_OF,
+    VERSION_AS_OF,
+)
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import visible_schema
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.plane.plane_options import ScanOptions
-from lakebed.spark.session.flags import parse_flag
 
-_FLAGS = ("readChangeFeed", "readChangeData")
-_ENDS = ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp")
-OPTIONS = frozenset(name.lower() for name in (*_FLAGS, *_ENDS))
+_FLAGS = (READ_CHANGE_FEED, READ_CHANGE_DATA)
+_ENDS = (STARTING_VERSION, STARTING_TIMESTAMP, ENDING_VERSION, ENDING_TIMESTAMP)
+OPTIONS = frozenset(option.name.lower() for option in (*_FLAGS, *_ENDS))
 """In lower case."""
 
 Get = Callable[[str], str | None]
@@ -26,21 +35,21 @@ Get = Callable[[str], str | None]
 
 def asks_for_changes(get: Get) -> bool:
     """`get` gives the value of an option, whatever the case of its name."""
-    texts = {name: get(name) for name in _FLAGS}
-    flags = [parse_flag(name, text) for name, text in texts.items() if text is not None]
-    return any(flags)
+    # Both are read: a wrong value of either is an error.
+    asked = [option.read(get) for option in _FLAGS]
+    return any(asked)
 
 
 def asked_range(get: Get, millis: Callable[[str], int], *, allow_beyond: bool) -> ChangeRange:
     """`millis` parses a timestamp as the session does."""
-    for name in ("versionAsOf", "timestampAsOf"):
-        if get(name) is not None:
-            raise time_travel(f"the option {name}")
-    starting, ending = get("startingTimestamp"), get("endingTimestamp")
+    for option in (VERSION_AS_OF, TIMESTAMP_AS_OF):
+        if get(option.name) is not None:
+            raise time_travel(f"the option {option.name}")
+    starting, ending = STARTING_TIMESTAMP.read(get), ENDING_TIMESTAMP.read(get)
     return ChangeRange(
-        starting_version=_version("startingVersion", get),
+        starting_version=STARTING_VERSION.read(get),
         starting_time=None if starting is None else millis(starting),
-        ending_version=_version("endingVersion", get),
+        ending_version=ENDING_VERSION.read(get),
         ending_time=None if ending is None else millis(ending),
         allow_beyond=allow_beyond,
     )
@@ -79,13 +88,3 @@ def _rows(session: SparkSession, plane: Plane, changes: Changes) -> DataFrame:
         pairs = zip(frames[::2], frames[1::2], strict=False)
         frames = [*(one.union(other) for one, other in pairs), *frames[len(frames) & ~1 :]]
     return frames[0]
-
-
-def _version(name: str, get: Get) -> int | None:
-    text = get(name)
-    try:
-        return None if text is None else int(text)
-    except ValueError as error:
-        raise InvalidArgumentError(
-            f"{name} is {text!r}", hint="versions are whole numbers from 0 on"
-        ) from error

@@ -16,6 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.table_log import TableLog
+from lakebed.settings.option_table import TIMESTAMP_AS_OF, VERSION_AS_OF
+from lakebed.settings.setting_table import CHANGES_OUT_OF_RANGE, PIN_DATAFRAMES
 from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.read.change_feed import (
     OPTIONS,
@@ -24,18 +26,14 @@ from lakebed.spark.read.change_feed import (
     change_feed,
     time_travel,
 )
-from lakebed.spark.session.flags import parse_flag
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
 from lakebed.spec.time_travel_names import parse_time_travel
 
-OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
-PIN_DATAFRAMES = "spark.lakebed.pinDataFrames"
-
 
 def follows_tables(spark: SparkSession) -> bool:
     """Whether DataFrames read the newest version whenever they run, which is the default."""
-    return not parse_flag(PIN_DATAFRAMES, spark.conf.get(PIN_DATAFRAMES, "false") or "false")
+    return not PIN_DATAFRAMES.of(spark)
 
 
 @dataclass
@@ -81,7 +79,7 @@ class ReadRequest:
         return plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
 
     def _load_changes(self, spark: SparkSession, path: str, is_exact: bool) -> DataFrame:
-        beyond = parse_flag(OUT_OF_RANGE, spark.conf.get(OUT_OF_RANGE, "false") or "false")
+        beyond = CHANGES_OUT_OF_RANGE.of(spark)
         asked = asked_range(self.get, lambda text: millis_of(spark, text), allow_beyond=beyond)
         suffix = None if is_exact else parse_time_travel(path)
         if suffix is not None and not self._is_folder(spark, path):
@@ -104,7 +102,7 @@ class ReadRequest:
         self, spark: SparkSession, path: str, is_exact: bool
     ) -> tuple[str, int | None, int | None]:
         """The path, and the version or the time in milliseconds, if one is asked for."""
-        version, timestamp = self.get("versionAsOf"), self.get("timestampAsOf")
+        version, timestamp = VERSION_AS_OF.read(self.get), TIMESTAMP_AS_OF.read(self.get)
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
         suffix = None if is_exact else parse_time_travel(path)
@@ -114,11 +112,12 @@ class ReadRequest:
                     f"{path!r} names a version, and an option names one too",
                     hint="leave out one of them",
                 )
-            path, version, timestamp = suffix.table, suffix.version, suffix.timestamp
+            path, timestamp = suffix.table, suffix.timestamp
+            version = None if suffix.version is None else int(suffix.version)
         if self.timestamp_millis is not None:
             return path, None, self.timestamp_millis
         if version is not None:
-            return path, _version(version), None
+            return path, version, None
         return path, None, None if timestamp is None else millis_of(spark, timestamp)
 
     def _is_folder(self, spark: SparkSession, path: str) -> bool:
@@ -128,18 +127,12 @@ class ReadRequest:
 
     def _other_options(self) -> Iterator[tuple[str, str]]:
         for folded, pair in self._options.items():
-            if folded not in ("path", "versionasof", "timestampasof"):
+            if folded not in _OWN:
                 yield pair
+
+
+_OWN = {"path", VERSION_AS_OF.name.lower(), TIMESTAMP_AS_OF.name.lower()}
 
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _version(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InvalidArgumentError(
-            f"{text!r} is not a version", hint="versions are whole numbers from 0 on"
-        ) from error

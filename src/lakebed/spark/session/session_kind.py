@@ -16,9 +16,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-ENABLED = "spark.lakebed.enabled"
-SERVER = "spark.lakebed.server"
-"""The setting that only sessions of `lakebed server` have."""
+from lakebed.settings.setting_table import ENABLED, SERVER
 
 
 def is_connect(value: object) -> bool:
@@ -35,7 +33,7 @@ def functions_of(value: object) -> Any:
 
 def is_enabled(spark: SparkSession) -> bool:
     """Whether the session reads and writes Delta tables."""
-    return bool(spark.conf.get(ENABLED, "false") == "true")
+    return ENABLED.of(spark)
 
 
 def is_served(session: Any) -> bool:
@@ -44,7 +42,7 @@ def is_served(session: Any) -> bool:
         return False
     found = _known.get(session)
     if found is None:
-        found = session.conf.get(SERVER, None) is not None
+        found = SERVER.of(session) is not None
         _known[session] = found
     return found
 

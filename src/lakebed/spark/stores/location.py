@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
+from lakebed.settings.setting_table import DURABILITY
 from lakebed.spark.stores.store_options import storage_options
 from lakebed.storage import open_store
 from lakebed.storage.durability import Durability
 from lakebed.storage.local import LocalStore
-from lakebed.storage.options import durability_of
 from lakebed.storage.store import Store
 
 
@@ -31,8 +31,8 @@ def open_location(
 
 def _durability(session: SparkSession, default: Durability) -> Durability:
     """By the session, which reads of local tables never ask."""
-    chosen = session.conf.get(DURABILITY, None)
-    return default if chosen is None else durability_of(DURABILITY, chosen)
+    chosen = DURABILITY.of(session)
+    return default if chosen is None else Durability(chosen)
 
 
 def hadoop_root(location: str, url: str) -> str:
@@ -46,7 +46,6 @@ def hadoop_root(location: str, url: str) -> str:
     return f"{chosen}://{unquote(rest, errors='surrogateescape')}".rstrip("/")
 
 
-DURABILITY = "spark.lakebed.durability"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
 
 

@@ -13,13 +13,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from lakebed.settings.setting_table import EXTERNAL_PATHS, SINGLE_WRITER, UNTRUSTED
 from lakebed.spark.session.session_kind import is_connect
-from lakebed.storage.file_references import EXTERNAL_PATHS, UNTRUSTED
 from lakebed.storage.locations import Location, parse_location
 from lakebed.storage.options import is_storage_option
-
-SINGLE_WRITER = "spark.lakebed.singleWriter"
-"""The storage option `single_writer` for all tables of a session."""
 
 
 def storage_options(
@@ -27,20 +24,20 @@ def storage_options(
 ) -> dict[str, str]:
     """What `open_store` is to be given for a location, on a session, with options of a read."""
     where = parse_location(location)
-    given = _limits(session)
+    limits = _limits(session)
     asked = {key.lower(): value for key, value in options.items() if is_storage_option(key)}
-    if given.get(UNTRUSTED, "").lower() == "true":
-        asked.pop(UNTRUSTED, None)
-    given |= asked
+    if UNTRUSTED.read(limits):
+        asked.pop(str(UNTRUSTED.option), None)
+    given = {str(each.option): limits[each.name] for each in _LIMITS if each.name in limits} | asked
     rules = _RULES.get(where.scheme)
     if rules is None:
         return given
     names = [name for rule in rules for name in rule.names(where)]
-    names.append(SINGLE_WRITER)
+    names.append(SINGLE_WRITER.name)
     settings = {**_settings(session, names), **_hadoop_options(options)}
     found = translated(where, settings)
-    if SINGLE_WRITER in settings:
-        found["single_writer"] = settings[SINGLE_WRITER]
+    if SINGLE_WRITER.name in settings:
+        found[str(SINGLE_WRITER.option)] = settings[SINGLE_WRITER.name]
     # A name of the user's own may be any of several spellings; ours are prefixed.
     names_given = {_unprefixed(key) for key in given}
     return {**{k: v for k, v in found.items() if _unprefixed(k) not in names_given}, **given}
@@ -54,12 +51,6 @@ def translated(where: Location, settings: Mapping[str, str]) -> dict[str, str]:
         if value is not None:
             found.update(rule.translate(value))
     return _with_scheme(found)
-
-
-EXTERNAL_SETTING = "spark.lakebed.externalPaths"
-UNTRUSTED_SETTING = "spark.lakebed.untrusted"
-LIMITS = {EXTERNAL_SETTING: EXTERNAL_PATHS, UNTRUSTED_SETTING: UNTRUSTED}
-"""Settings of a session, and the storage options that they become."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +71,13 @@ class _Rule:
 
 def _limits(session: SparkSession) -> dict[str, str]:
     """What the session says of all tables; a limit that is on cannot be taken off by an option."""
-    names = list(LIMITS)
+    names = [each.name for each in _LIMITS]
     if is_connect(session):
         known: dict[str, Any] = session.conf.getAll
-        found = {name: known[name] for name in names if name in known}
-    else:
-        from lakebed.spark.internals.jvm import Jvm
+        return {name: known[name] for name in names if name in known}
+    from lakebed.spark.internals.jvm import Jvm
 
-        found = Jvm.of(session).own_settings(names)
-    return {LIMITS[name]: value for name, value in found.items()}
+    return Jvm.of(session).own_settings(names)
 
 
 def _settings(session: SparkSession, names: list[str]) -> dict[str, str]:
@@ -164,6 +153,7 @@ def _tenant(value: str) -> dict[str, str]:
     return {"azure_tenant_id": parts[1]} if len(parts) > 1 and parts[1] else {}
 
 
+_LIMITS = (EXTERNAL_PATHS, UNTRUSTED)
 _ENDPOINT, _TLS = "aws_endpoint_url", "tls"
 _RULES: Mapping[str, tuple[_Rule, ...]] = {
     "s3": (

@@ -18,9 +18,10 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.option_table import COLUMNS
 from lakebed.spark.columns.spark_types import visible_schema
 from lakebed.spark.errors.encoded_errors import encoding_errors
-from lakebed.spark.plane.plane_options import COLUMNS, ScanOptions
+from lakebed.spark.plane.plane_options import ScanOptions
 from lakebed.spark.stores.store_options import translated
 from lakebed.spark.workers.batches import file_batches
 from lakebed.spark.workers.read_tasks import DEFAULT_PARALLELISM, balanced
@@ -83,7 +84,7 @@ class ScanRequest:
 
     def with_columns(self, names: Sequence[str]) -> ScanRequest:
         asked = replace(self.options, columns=tuple(names))
-        return ScanRequest({**self.raw, COLUMNS: asked.columns_text})
+        return ScanRequest({**self.raw, COLUMNS.name: asked.columns_text})
 
     @property
     def options(self) -> ScanOptions:

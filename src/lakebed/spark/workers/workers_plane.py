@@ -22,11 +22,12 @@ from lakebed.expressions.time_zones import depends_on_zone, is_utc
 from lakebed.log.newest_version import NewestVersion
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.option_table import COLUMNS, WHERE
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import visible_schema
 from lakebed.spark.columns.sql_expressions import sql_column
 from lakebed.spark.plane.plane import FileSettings, TrackedRows
-from lakebed.spark.plane.plane_options import COLUMNS, WHERE, ScanOptions
+from lakebed.spark.plane.plane_options import ScanOptions
 from lakebed.spark.plane.position_bitmaps import (
     FILE,
     POSITION,
@@ -216,9 +217,9 @@ class WorkersPlane:
         if parallelism is not None:
             found[source.PARALLELISM] = parallelism
         if asked.columns is not None:
-            found[COLUMNS] = asked.columns_text
+            found[COLUMNS.name] = asked.columns_text
         if asked.where is not None:
-            found[WHERE] = asked.where
+            found[WHERE.name] = asked.where
         if only is not None:
             found[source.ONLY] = "\n".join(only)
         return found

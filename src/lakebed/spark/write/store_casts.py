@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, SparkSession
 
 from lakebed.errors import SchemaMismatchError
+from lakebed.settings.setting_table import CASTS_FOLLOW_ANSI, STORE_ASSIGNMENT
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.session.session_kind import is_connect
 from lakebed.spec.schema import (
@@ -44,9 +45,6 @@ from lakebed.spec.schema import (
 Cast = Callable[[Column, DataType, DataType, Path], Column]
 """From a value, its type, the wanted type and the place of the value to the converted value."""
 
-POLICY = "spark.sql.storeAssignmentPolicy"
-FOLLOWS_ANSI = "spark.databricks.delta.updateAndMergeCastingFollowsAnsiEnabledFlag"
-
 
 def exact_cast(value: Column, given: DataType, wanted: DataType, path: Path) -> Column:  # noqa: ARG001
     """For types where every value can be converted."""
@@ -55,14 +53,14 @@ def exact_cast(value: Column, given: DataType, wanted: DataType, path: Path) -> 
 
 def insert_cast(session: SparkSession) -> Cast:
     """How INSERT converts values."""
-    return StoreCast(_policy(session))
+    return StoreCast(STORE_ASSIGNMENT.of(session))
 
 
 def change_cast(session: SparkSession) -> Cast:
     """How UPDATE and MERGE convert values."""
-    if str(session.conf.get(FOLLOWS_ANSI, "false")).lower() == "true":
+    if CASTS_FOLLOW_ANSI.of(session):
         return exact_cast
-    return StoreCast(_policy(session))
+    return StoreCast(STORE_ASSIGNMENT.of(session))
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,8 @@ class StoreCast:
         if self.policy == "STRICT" and not can_up_cast(given, wanted):
             raise SchemaMismatchError(
                 f"{render_path(path)}: {given} cannot be stored as {wanted} without a possible "
-                f"loss, and {POLICY} is STRICT",
-                hint=f"cast the value in the statement, or set {POLICY} to ANSI",
+                f"loss, and {STORE_ASSIGNMENT.name} is STRICT",
+                hint=f"cast the value in the statement, or set {STORE_ASSIGNMENT.name} to ANSI",
             )
         kind = spark_type(wanted)
         mode = "legacy" if self.policy == "LEGACY" else "ansi"
@@ -85,11 +83,6 @@ class StoreCast:
         from lakebed.spark.internals import classic_columns as columns
 
         return columns.cast_in_mode(value, kind, mode)
-
-
-def _policy(session: SparkSession) -> str:
-    # Spark refuses other values where the setting is set.
-    return str(session.conf.get(POLICY, "ANSI")).upper()
 
 
 def can_up_cast(given: DataType, wanted: DataType) -> bool:

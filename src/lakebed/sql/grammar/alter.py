@@ -7,33 +7,42 @@ from dataclasses import dataclass
 
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.column_refs import ColumnRef, column
-from lakebed.sql.statement import Slice, Statement, TableRef
+from lakebed.sql.statement import Slice, Statement
 
 
-@dataclass(frozen=True, kw_only=True)
-class SyncIdentity(Statement):
+@dataclass(frozen=True)
+class SyncIdentity:
     column: ColumnRef
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddConstraint(Statement):
+@dataclass(frozen=True)
+class AddConstraint:
     name: str
     condition: Slice
 
 
-@dataclass(frozen=True, kw_only=True)
-class DropConstraint(Statement):
+@dataclass(frozen=True)
+class DropConstraint:
     name: str
     if_exists: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class DropFeature(Statement):
+@dataclass(frozen=True)
+class DropFeature:
     name: str
     truncate_history: bool = False
 
 
-def parse_alter(cursor: Cursor) -> Statement | None:
+Action = SyncIdentity | AddConstraint | DropConstraint | DropFeature
+"""What ALTER TABLE does to the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterTable(Statement):
+    action: Action
+
+
+def parse_alter(cursor: Cursor) -> AlterTable | None:
     """None for all that Spark parses."""
     cursor.expect("ALTER")
     if not cursor.accept("TABLE"):
@@ -41,19 +50,20 @@ def parse_alter(cursor: Cursor) -> Statement | None:
     table = cursor.table()
     for words, parse in _ACTIONS.items():
         if cursor.accept(*words):
-            found = parse(cursor, table)
-            if found is not None:
-                cursor.expect_end()
-            return found
+            action = parse(cursor)
+            if action is None:
+                return None
+            cursor.expect_end()
+            return AlterTable(table, action=action)
     return None
 
 
-def _sync_identity(cursor: Cursor, table: TableRef) -> Statement | None:
+def _sync_identity(cursor: Cursor) -> Action | None:
     name = column(cursor)
-    return SyncIdentity(table, column=name) if cursor.accept("SYNC", "IDENTITY") else None
+    return SyncIdentity(name) if cursor.accept("SYNC", "IDENTITY") else None
 
 
-def _add_constraint(cursor: Cursor, table: TableRef) -> Statement:
+def _add_constraint(cursor: Cursor) -> Action:
     name = cursor.identifier("the name of the constraint")
     if not cursor.accept("CHECK"):
         raise cursor.error(
@@ -61,21 +71,20 @@ def _add_constraint(cursor: Cursor, table: TableRef) -> Statement:
         )
     condition = cursor.enclosed()
     cursor.accept("ENFORCED")
-    return AddConstraint(table, name=name, condition=condition)
+    return AddConstraint(name, condition)
 
 
-def _drop_constraint(cursor: Cursor, table: TableRef) -> Statement:
+def _drop_constraint(cursor: Cursor) -> Action:
     if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.identifier("the name of the constraint")
-    return DropConstraint(table, name=name, if_exists=if_exists)
+    return DropConstraint(cursor.identifier("the name of the constraint"), if_exists)
 
 
-def _drop_feature(cursor: Cursor, table: TableRef) -> Statement:
+def _drop_feature(cursor: Cursor) -> Action:
     name = cursor.string() if not cursor.at_name else cursor.identifier("the name of a feature")
-    return DropFeature(table, name=name, truncate_history=cursor.accept("TRUNCATE", "HISTORY"))
+    return DropFeature(name, cursor.accept("TRUNCATE", "HISTORY"))
 
 
-_ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, TableRef], Statement | None]] = {
+_ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor], Action | None]] = {
     ("ALTER", "COLUMN"): _sync_identity,
     ("ALTER",): _sync_identity,
     ("CHANGE", "COLUMN"): _sync_identity,

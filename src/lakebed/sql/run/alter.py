@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from pyspark.sql import DataFrame
 
 from lakebed.commands.alter.columns.alter_column import identity_column, plan_sync_identity
+from lakebed.commands.alter.constraints import drop_constraint
 from lakebed.commands.alter.features.drop_feature import drop_feature
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane_selection import plane_for
@@ -13,49 +17,55 @@ from lakebed.spec.schema import find_path
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.column_lookup import unknown_column
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.alter import AddConstraint, DropConstraint, DropFeature, SyncIdentity
-from lakebed.sql.open_tables import open_table
+from lakebed.sql.grammar.alter import (
+    Action,
+    AddConstraint,
+    AlterTable,
+    DropConstraint,
+    DropFeature,
+    SyncIdentity,
+)
+from lakebed.sql.open_tables import OpenTable, open_table
 
 
-def run_sync_identity(context: SqlContext, statement: SyncIdentity) -> DataFrame | None:
-    found = open_table(context, statement)
-    if found is None:
+def run_alter(context: SqlContext, statement: AlterTable) -> DataFrame | None:
+    table = open_table(context, statement)
+    if table is None:
         return None
-    snapshot = found.snapshot
-    column = statement.column
+    _RUNNERS[type(statement.action)](context, table, statement.action)
+    return context.empty()
+
+
+def _sync_identity(context: SqlContext, table: OpenTable, action: SyncIdentity) -> None:
+    snapshot, column = table.snapshot, action.column
     if find_path(snapshot.schema, column.parts) is None:
         raise unknown_column(context, column, column.parts[-1], snapshot.schema)
-    field, marks = identity_column(snapshot, column.parts)
-    frame = plane_for(context.session, found.log.store, found.root, {}).scan(snapshot, {})
+    field, identity = identity_column(snapshot, column.parts)
+    frame = plane_for(context.session, table.log.store, table.root, {}).scan(snapshot, {})
     f = functions_of(frame)
-    furthest = f.max if marks.step > 0 else f.min
+    furthest = f.max if identity.step > 0 else f.min
     row = frame.agg(furthest(f.col(quote(field.name)))).head()
     change = plan_sync_identity(snapshot, (field.name,), None if row is None else row[0])
     if change is not None:
-        found.alter.commit(snapshot, change)
-    return context.empty()
+        table.alter.commit(snapshot, change)
 
 
-def run_add_constraint(context: SqlContext, statement: AddConstraint) -> DataFrame | None:
-    found = open_table(context, statement)
-    if found is None:
-        return None
-    with pointing_at(context, [statement.condition]):
-        found.delta().addConstraint(statement.name, statement.condition.text)
-    return context.empty()
+def _add_constraint(context: SqlContext, table: OpenTable, action: AddConstraint) -> None:
+    with pointing_at(context, [action.condition]):
+        table.delta().addConstraint(action.name, action.condition.text)
 
 
-def run_drop_constraint(context: SqlContext, statement: DropConstraint) -> DataFrame | None:
-    found = open_table(context, statement)
-    if found is None:
-        return None
-    found.delta().dropConstraint(statement.name, statement.if_exists)
-    return context.empty()
+def _drop_constraint(_: SqlContext, table: OpenTable, action: DropConstraint) -> None:
+    drop_constraint(table.alter, action.name, if_exists=action.if_exists)
 
 
-def run_drop_feature(context: SqlContext, statement: DropFeature) -> DataFrame | None:
-    found = open_table(context, statement)
-    if found is None:
-        return None
-    drop_feature(found.alter, statement.name, truncate_history=statement.truncate_history)
-    return context.empty()
+def _drop_feature(_: SqlContext, table: OpenTable, action: DropFeature) -> None:
+    drop_feature(table.alter, action.name, truncate_history=action.truncate_history)
+
+
+_RUNNERS: Mapping[type[Action], Callable[[SqlContext, OpenTable, Any], None]] = {
+    SyncIdentity: _sync_identity,
+    AddConstraint: _add_constraint,
+    DropConstraint: _drop_constraint,
+    DropFeature: _drop_feature,
+}

@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
 from lakebed.commands.create.create_modes import OR_REPLACE, REPLACE, is_there
 from lakebed.commands.create.named_tables import create_named, place_for
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import USER_METADATA
 from lakebed.spark.catalog.session_catalog import resolve
 from lakebed.spark.stores.location import open_location
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.clone import CloneTable
+from lakebed.sql.grammar.new_tables import CloneTable
 from lakebed.sql.statement import AsOf
 
 _METRICS = (
@@ -41,7 +41,7 @@ def run_clone(context: SqlContext, statement: CloneTable) -> DataFrame:
         replace=statement.mode in (REPLACE, OR_REPLACE),
         properties=statement.properties,
         root=f"{scheme}://{rest}",
-        user_metadata=context.session.conf.get(USER_METADATA, None),
+        user_metadata=USER_METADATA.of(context.session),
     )
     metrics: dict[str, int] = {}
 

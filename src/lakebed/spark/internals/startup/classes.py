@@ -25,13 +25,12 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 
 from lakebed.errors import UnsupportedSparkError
+from lakebed.settings.setting_table import CACHE
 from lakebed.spark.internals.startup.versions import does_not_fit, explained_start, source_folders
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-CACHE = "LAKEBED_CACHE"
-"""The environment variable that says where compiled classes are kept."""
 SOURCE = "org.apache.spark.sql.sources.DataSourceRegister"
 PACKAGE = "lakebed"
 
@@ -161,7 +160,7 @@ def _digest(sources: list[tuple[str, str]]) -> str:
 
 
 def _cache() -> Path:
-    given = os.environ.get(CACHE)
+    given = CACHE.read(os.environ)
     if given:
         return Path(given) / "classes"
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -1,4 +1,6 @@
-"""OPTIMIZE, VACUUM, RESTORE, REORG, GENERATE, FSCK REPAIR, CONVERT TO DELTA and UNDROP."""
+"""Table utility commands: OPTIMIZE, VACUUM, DESCRIBE HISTORY and DETAIL, RESTORE, REORG, GENERATE,
+FSCK REPAIR, CONVERT TO DELTA and UNDROP.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,20 @@ from pyspark.sql import DataFrame
 
 from lakebed.commands.convert.convert_folder import ConvertOptions, convert_folder, partition_schema
 from lakebed.commands.create.dropped_tables import undrop_table
-from lakebed.commands.target.row_target import USER_METADATA
 from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import COLLECT_STATS, DEFAULT_PROPERTIES, USER_METADATA
 from lakebed.spark.catalog.session_catalog import find
+from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
 from lakebed.sql.column_errors import pointing_at
 from lakebed.sql.column_lookup import column_path, renamed
 from lakebed.sql.context import SqlContext
-from lakebed.sql.grammar.services import (
+from lakebed.sql.grammar.utility_commands import (
     ConvertStatement,
+    DescribeDetail,
+    DescribeHistory,
     FsckStatement,
     GenerateStatement,
     OptimizeStatement,
@@ -25,12 +30,9 @@ from lakebed.sql.grammar.services import (
     UndropTable,
     VacuumStatement,
 )
-from lakebed.sql.open_tables import OpenTable, open_table
+from lakebed.sql.open_tables import NamedTable, open_table
 from lakebed.sql.statement import Slice, Statement
 from lakebed.tables.delta_table import DeltaTable
-
-_COLLECT_STATS = "spark.databricks.delta.stats.collect"
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
 def run_optimize(context: SqlContext, statement: OptimizeStatement) -> DataFrame | None:
@@ -106,12 +108,11 @@ def run_convert(context: SqlContext, statement: ConvertStatement) -> DataFrame |
         return context.empty()
     settings = all_settings(session)
     store, _ = open_location(session, path, {})
-    defaults = {k: v for k, v in settings.items() if k.startswith(_DEFAULTS)}
     options = ConvertOptions(
         partition_schema(None if statement.partitions is None else statement.partitions.text),
-        stats=statement.statistics and settings.get(_COLLECT_STATS, "true").lower() != "false",
-        default_properties={f"delta.{k[len(_DEFAULTS) :]}": v for k, v in defaults.items()},
-        user_metadata=settings.get(USER_METADATA),
+        stats=statement.statistics and COLLECT_STATS.read(settings),
+        default_properties=DEFAULT_PROPERTIES.read(settings),
+        user_metadata=USER_METADATA.read(settings),
     )
     convert_folder(TableLog(store), options)
     return context.empty()
@@ -153,7 +154,7 @@ def _parquet_path(context: SqlContext, statement: ConvertStatement) -> str | Non
     return parts[1]
 
 
-def _opened(context: SqlContext, statement: Statement) -> OpenTable:
+def _opened(context: SqlContext, statement: Statement) -> NamedTable:
     found = open_table(context, statement)
     # Nobody else knows these statements: what is no Delta table is an error by now.
     assert found is not None
@@ -162,3 +163,21 @@ def _opened(context: SqlContext, statement: Statement) -> OpenTable:
 
 def _quoted(path: tuple[str, ...]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def run_history(context: SqlContext, statement: DescribeHistory) -> DataFrame | None:
+    found = open_table(context, statement)
+    return None if found is None else found.delta().history(statement.limit)
+
+
+def run_detail(context: SqlContext, statement: DescribeDetail) -> DataFrame | None:
+    """With the name that the statement calls the table by, as in delta-spark."""
+    found = open_table(context, statement)
+    if found is None:
+        return None
+    detail = found.delta().detail()
+    if found.ref.path is not None:
+        return detail
+    f = functions_of(detail)
+    name = ".".join(found.ref.parts)
+    return detail.withColumn("name", f.coalesce(f.col("name"), f.lit(name)))

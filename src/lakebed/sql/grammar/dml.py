@@ -1,17 +1,19 @@
-"""INSERT with clauses that not every Spark parses: REPLACE ON and USING, WITH SCHEMA EVOLUTION.
+"""INSERT and MERGE with clauses that not every Spark parses, also behind WITH.
 
-They are taken out of the statement, of which Spark parses the rest.
+REPLACE ON and USING, WITH SCHEMA EVOLUTION, and sources of a MERGE that Spark parses behind FROM
+alone: functions, versions, names of columns. Spark parses the statement without these clauses.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lakebed.expressions.parser.tokens import Kind, Token
 from lakebed.sql.cursor import Cursor
 from lakebed.sql.grammar.column_refs import columns
 from lakebed.sql.rest_statements import RestStatement
-from lakebed.sql.statement import Slice
+from lakebed.sql.statement import Slice, Statement
 
 QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM", "MAP", "REDUCE")
 
@@ -169,3 +171,49 @@ def _ends_value(token: Token) -> bool:
     if token.kind is Kind.SYMBOL:
         return token.is_symbol(")", "]")
     return not token.is_word(*_GOES_ON)
+
+
+def parse_merge(cursor: Cursor) -> RestStatement:
+    cursor.expect("MERGE")
+    cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    cursor.expect("INTO")
+    table = cursor.table()
+    cursor.accept("AS")
+    if not cursor.at("USING"):
+        cursor.identifier("an alias")
+    cursor.expect("USING")
+    source = cursor.expression("ON")
+    return RestStatement(
+        table,
+        kind="merge",
+        without=(source,),
+        parts={"source": ("SELECT * FROM", source)},
+        placeholder=source.position,
+    )
+
+
+_MAYBE = re.compile(r"\)\s*(?:INSERT|MERGE)\b", re.IGNORECASE)
+
+
+def parse_with(cursor: Cursor) -> Statement | None:
+    """None for queries. Whatever is odd about the WITH itself is for Spark to tell."""
+    if _MAYBE.search(cursor.sql) is None or not _pass_ctes(cursor):
+        return None
+    if cursor.at("INSERT"):
+        return parse_insert(cursor)
+    return parse_merge(cursor) if cursor.at("MERGE") else None
+
+
+def _pass_ctes(cursor: Cursor) -> bool:
+    cursor.expect("WITH")
+    cursor.accept("RECURSIVE")
+    while True:
+        if not cursor.at_name:
+            return False
+        cursor.next()
+        cursor.until("AS")
+        if not cursor.accept("AS") or not cursor.at_symbol("("):
+            return False
+        cursor.enclosed()
+        if not cursor.accept_symbol(","):
+            return True

@@ -1,0 +1,100 @@
+"""The kinds of values that settings, options and table properties have: flags, sizes, intervals.
+
+A kind reads a text, or raises a ValueError with the reason. Who knows what the value is for turns
+that into an error of Lakebed's, which names it and says what is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from lakebed.settings.intervals import parse_interval
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[T_co]):
+    """`allowed` ends the sentence "it must be ..."."""
+
+    parse: Callable[[str], T_co]
+    allowed: str
+
+
+def number(low: int | None = None, high: int | None = None) -> Kind[int]:
+    """A whole number between two bounds."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
+            raise ValueError("not a whole number")
+        value = int(text)
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise ValueError("out of range")
+        return value
+
+    start = "" if low is None else f" of at least {low}"
+    end = "" if high is None else f" and at most {high}"
+    return Kind(parse, f"a whole number{start}{end}")
+
+
+def size(low: int = 1) -> Kind[int]:
+    """A number of bytes, with or without a unit."""
+
+    def parse(text: str) -> int:
+        match = _SIZE.fullmatch(text.strip())
+        if match is None or int(match[1]) < low:
+            raise ValueError("not a size")
+        return int(match[1]) << (10 * " kmgtp".index((match[2] or " ").lower()))
+
+    return Kind(parse, "a size, such as 128mb" if low else "0 or a size, such as 128mb")
+
+
+def choice(*choices: str) -> Kind[str]:
+    """One of some words, in any case; the value is spelled as here."""
+    known = {each.lower(): each for each in choices}
+
+    def parse(text: str) -> str:
+        if text.lower() not in known:
+            raise ValueError("not one of them")
+        return known[text.lower()]
+
+    return Kind(parse, " or ".join((", ".join(choices[:-1]), choices[-1])))
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("not a boolean")
+    return text.lower() == "true"
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in _SWITCH:
+        raise ValueError("not a boolean")
+    return _SWITCH[text.lower()]
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise ValueError("out of range")
+    return value
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+_SIZE = re.compile(r"([0-9]{1,18})\s*(?:([kmgtp]?)b?)?", re.IGNORECASE)
+_SWITCH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+FLAG = Kind(_flag, "true or false")
+SWITCH = Kind(_switch, "true or false")
+"""Also 1 and 0, yes and no, as storage options take them."""
+SHARE = Kind(_share, "a number from 0 to 1")
+INTERVAL = Kind(parse_interval, "an interval of at most weeks, such as 'interval 30 days'")
+"""In milliseconds."""
+NAMES = Kind(_names, "a list of names with commas between them")
+TEXT = Kind(str, "text")
