@@ -56,10 +56,10 @@ _AT_ONCE = 2
 """Suites that run at the same time. Each has a Spark of its own, of about two processors' work."""
 
 _CONTRACT = (
-    "tests/spark/test_plane_contract.py",
-    "tests/spark/test_native_source.py",
-    "tests/spark/test_spark_internals.py",
-    "tests/spark/test_jvm_rules.py",
+    "tests/spark/plane/test_plane_contract.py",
+    "tests/sessions/native/test_native_source.py",
+    "tests/spark/internals/test_spark_internals.py",
+    "tests/spark/internals/test_jvm_rules.py",
     "tests/sql/test_rows_by_plans.py",
     "tests/apis/test_apis.py",
 )

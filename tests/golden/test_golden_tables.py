@@ -12,7 +12,10 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
-from golden_tables import (
+
+import lakebed
+from lakebed.errors import LakebedError, VersionNotFoundError
+from testkit.golden_tables import (
     COUNTS,
     GOLDEN,
     golden_entries,
@@ -20,9 +23,6 @@ from golden_tables import (
     judge,
     name_of,
 )
-
-import lakebed
-from lakebed.errors import LakebedError, VersionNotFoundError
 
 ENTRIES = golden_entries()
 pytestmark = pytest.mark.skipif(not ENTRIES, reason="the golden tables are not beside this clone")

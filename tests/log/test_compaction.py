@@ -3,9 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
-from faults import FaultStore
 from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
 from lakebed.log.listing.log_names import commit_path, compaction_path
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
@@ -21,6 +19,8 @@ from lakebed.spec.actions import (
     Txn,
 )
 from lakebed.storage import Store
+from testkit.faults import FaultStore
+from testkit.log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
 
 def test_the_example_of_the_protocol() -> None:

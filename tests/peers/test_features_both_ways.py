@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cases.feature_differences import FEATURE_DIFFERENCES
+from cases.features import FEATURES, Feature
 from comparing import Differing, Tally, differing_answers, differing_logs
 from engines import Answer, Peers, Step, conf, sql
-from feature_differences import FEATURE_DIFFERENCES
-from features import FEATURES, Feature
 from log_state import log_state
 from neutral_reader import neutral_rows
 

@@ -13,16 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import cases_files
-import cases_frames
-import cases_rows
-import cases_tables
-import cases_types
-import cases_versions
 import pytest
-from case_groups import Case, Work, as_step
+from cases import cases_files, cases_frames, cases_rows, cases_tables, cases_types, cases_versions
+from cases.case_groups import Case, Work, as_step
+from cases.differences import DIFFERENCES
 from comparing import Differing, Tally, differing_answers, differing_logs
-from differences import DIFFERENCES
 from engines import Answer, Engine, Peers, Step, conf, sql
 from log_state import LogState, log_state
 

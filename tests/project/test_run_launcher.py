@@ -13,12 +13,10 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Machine
 
+import checks
+from environment import Environment
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
-
-import checks  # noqa: E402
-from environment import Environment  # noqa: E402
-
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from made_tables import data_files, log_files, read_elsewhere
-from standalone_cluster import environ, run_application, standalone_cluster
 
 import lakebed
+from testkit.arbitrary_tables import data_files, log_files, read_elsewhere
+from testkit.standalone_cluster import environ, run_application, standalone_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,10 +8,10 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_strategies import any_schemas, data_types, json_values, schemas
 
 from lakebed.errors import SchemaError
 from lakebed.spec import schema as s
+from testkit.schemas import any_schemas, data_types, json_values, schemas
 
 GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from schema_strategies import schemas
 
 from lakebed.errors import SchemaError
 from lakebed.spec.columns.schema_validation import validate, validate_plain_names, validate_void
 from lakebed.spec.schema import LONG, STRING, VOID, ArrayType, MapType, StructField, StructType
+from testkit.schemas import schemas
 
 
 def struct(**types: object) -> StructType:

@@ -6,11 +6,11 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_strategies import data_types, decimals
 
 from lakebed.errors import SchemaError, UnsupportedFeatureError
 from lakebed.spec import schema as s
 from lakebed.spec.columns import type_widening as tw
+from testkit.schemas import data_types, decimals
 
 GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
 

@@ -12,7 +12,6 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
-from made_tables import column, log_files, make_table, read_elsewhere, rows
 
 import lakebed
 from lakebed.errors import (
@@ -27,6 +26,7 @@ from lakebed.errors import (
 )
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
 from lakebed.tables.render import size_text
+from testkit.arbitrary_tables import column, log_files, make_table, read_elsewhere, rows
 
 DATA = pa.table({"id": [1, 2, 3, 4], "part": ["a", "a", "b", None]})
 

@@ -15,20 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from independent_replay import Replayed, check, copy_out
-from small_tables import (
-    IMPATIENT,
-    PLAIN,
-    WRITE,
-    append,
-    create,
-    features,
-    file,
-    metadata,
-    new_memory_url,
-)
 
-from faults import Fault, FaultStore, Mode
 from lakebed.errors import CommitUnknownError, NotWrittenError, StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Txn
@@ -41,6 +28,19 @@ from lakebed.transaction import (
     Transaction,
     Unknown,
     already_committed,
+)
+from testkit.faults import Fault, FaultStore, Mode
+from testkit.independent_replay import Replayed, check, copy_out
+from testkit.small_tables import (
+    IMPATIENT,
+    PLAIN,
+    WRITE,
+    append,
+    create,
+    features,
+    file,
+    metadata,
+    new_memory_url,
 )
 
 MODES: tuple[Mode, ...] = ("before", "after", "timeout", "late")

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from independent_replay import Replayed, check, copy_out
-from small_tables import create
 
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store
-from s3_server import S3Server
+from testkit.independent_replay import Replayed, check, copy_out
+from testkit.s3_server import S3Server
+from testkit.small_tables import create
 
 WORKERS = 8
 COMMITS = 50

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from independent_replay import check, copy_out
-from small_tables import CREATE, PLAIN, WRITE, append, create, file, metadata, removal
 
-from faults import FaultStore
 from lakebed.errors import (
     AppendOnlyError,
     CommitUnknownError,
@@ -29,6 +26,9 @@ from lakebed.transaction import (
     Unknown,
     already_committed,
 )
+from testkit.faults import FaultStore
+from testkit.independent_replay import check, copy_out
+from testkit.small_tables import CREATE, PLAIN, WRITE, append, create, file, metadata, removal
 
 
 def read(store: Store, version: int) -> list[dict[str, Any]]:
