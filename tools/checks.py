@@ -40,9 +40,18 @@ STATIC = (
     Check("Java", ("tools/java_sources.py",)),
 )
 
-_WITH_SPARK = ("tests/spark", "tests/golden", "tests/docs")
+_WITH_SPARK = (
+    *("tests/spark", "tests/sessions", "tests/tables", "tests/commands/optimize"),
+    *("tests/connect/plain_server", "tests/golden", "tests/docs"),
+)
+ON_ANOTHER_SPARK = (
+    *("tests/spark", "tests/sessions", "tests/tables", "tests/sql", "tests/connect"),
+    *("tests/commands/optimize", "tests/commands/rows", "tests/commands/write"),
+)
+"""What `./run test --spark VERSION` runs unless it is given tests."""
 PEERS = "tests/peers"
-"""Compares with delta-spark, whose JAR has to be downloaded: only `./run test --peers` runs it."""
+"""Compares with delta-spark, whose JAR has to be downloaded. `./run test --peers` runs all of it;
+where changes land its short form runs, the tests with the marker `short`."""
 # Two halves for two processors, of about the same length: the first has the tests of row changes.
 # Each has at most one Spark session, and a cache of its own: two runs of pytest that share one
 # overwrite each other's notes.
@@ -69,6 +78,12 @@ def contract(environment: Environment) -> Check:
     """What must hold on every Spark: the contract of the planes, and one test for each API."""
     cache = f"cache_dir=.pytest_cache/spark-{environment.spark}"
     return Check(f"Spark {environment.spark}", ("-m", "pytest", "-o", cache, *_CONTRACT))
+
+
+def short_peers(environment: Environment) -> Check:
+    """A few minutes of the comparison with delta-spark: skipped where its JAR cannot be had."""
+    arguments = ("-o", "cache_dir=.pytest_cache/peers", "-m", "short", PEERS)
+    return Check(f"peers on {environment.spark}", ("-m", "pytest", *arguments))
 
 
 def java(environment: Environment) -> Check:

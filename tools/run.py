@@ -10,6 +10,7 @@ from pathlib import Path
 
 import stores
 from checks import (
+    ON_ANOTHER_SPARK,
     PEERS,
     STATIC,
     SUITES,
@@ -20,6 +21,7 @@ from checks import (
     report,
     run_checks,
     run_suites,
+    short_peers,
 )
 from environment import DEMO, DEV, Environment
 from peer_process import SPARK as SPARK_OF_PEERS
@@ -85,7 +87,7 @@ def test(arguments: list[str]) -> int:
         return _try_spark(_environment(DEV, spark), rest)
     if spark not in (None, ALL):
         _require_java()
-        suite = pytest(rest or ["tests/spark", "tests/changes", "tests/sql"])
+        suite = pytest(rest or list(ON_ANOTHER_SPARK))
         return report(run_checks(_environment(DEV, spark), (suite,)))
     if rest:
         return report(run_checks(_environment(DEV), (pytest(rest),)))
@@ -94,7 +96,8 @@ def test(arguments: list[str]) -> int:
 
 
 def _test_everything(*, older: bool) -> int:
-    """With `older` also what must hold on every Spark, on all but the newest."""
+    """With `older` also what must hold on every Spark, on all but the newest, and a comparison
+    with delta-spark in short."""
     environment = _environment(DEV)
     if os.environ.get("CI") == "true":
         stores.install_s3(ROOT)
@@ -103,6 +106,7 @@ def _test_everything(*, older: bool) -> int:
     others = [_environment(DEV, each) for each in SPARKS[:-1]] if older else []
     outcomes = run_checks(environment, STATIC)
     suites += [(each, contract(each)) for each in others]
+    suites += [(each, short_peers(each)) for each in others if each.spark == SPARK_OF_PEERS]
     return report([*outcomes, *run_suites(suites)])
 
 

@@ -265,7 +265,7 @@ def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
     ]
     assert [done.returncode for done in runs] == [0, 0], runs[0].stderr
     python = ready_machine.root / ".venv-spark-4.1" / "bin" / "python"
-    suites = ["tests/spark", "tests/changes", "tests/sql"]
+    suites = list(checks.ON_ANOTHER_SPARK)
     assert f"pytest {suites} Spark 4.1.2 workers {python}" in runs[0].stdout
     assert "pytest ['tests/a b', '-k', 'c'] Spark 4.1.2" in runs[1].stdout
     assert ready_machine.installs == 1
@@ -305,6 +305,8 @@ def test_every_older_spark_must_pass_its_contract_where_changes_land(
     ]
     for version in ("4.0.9", "4.1.2", "4.2.1"):
         assert re.search(rf"test_plane_contract.py.* Spark {version} ", done.stdout)
+    assert re.findall(r"'-m', 'short', 'tests/peers'\] Spark (\S+)", done.stdout) == ["4.2.1"]
+    assert re.findall(r"^     ok  (peers .+?) {2,}", done.stdout, re.MULTILINE) == ["peers on 4.2"]
 
 
 def test_the_files_of_the_contract_are_there() -> None:
@@ -313,6 +315,7 @@ def test_the_files_of_the_contract_are_there() -> None:
     ]
     assert named
     assert all((ROOT / each).is_file() for each in named)
+    assert all((ROOT / each).is_dir() for each in (*checks.ON_ANOTHER_SPARK, checks.PEERS))
 
 
 def test_named_tests_run_on_every_spark(used_machine: Machine) -> None:

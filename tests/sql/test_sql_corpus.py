@@ -1,4 +1,4 @@
-"""Runs the statements of tests/sql/statements/*.sql and compares what they give with what the files say."""
+"""Runs the statements in `statements` and compares what they give with what the files say."""
 
 from __future__ import annotations
 
