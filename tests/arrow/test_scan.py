@@ -45,15 +45,10 @@ from lakebed.spec.schema import (
     transform,
 )
 from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
-from testkit.arbitrary_tables import (
-    add_file,
-    column,
-    commit,
-    data_files,
-    make_table,
-    read_elsewhere,
-    rows,
-)
+from testkit.arbitrary_tables import add_file, commit, make_table, rows
+from testkit.log_json import data_files
+from testkit.other_readers import read_elsewhere
+from testkit.schemas import column
 
 UTC = dt.timezone.utc
 

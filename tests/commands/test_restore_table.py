@@ -30,20 +30,22 @@ from lakebed.spec.actions import Txn
 from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.features import is_supported, upgraded
 from lakebed.storage import Store
-from testkit.arbitrary_tables import column, commit, make_table, read_elsewhere
+from testkit.arbitrary_tables import commit, make_table
+from testkit.faults import killed_at_every_call
+from testkit.log_json import last
 from testkit.numbered_tables import (
     VECTORS,
-    Meanwhile,
     delete,
     ids,
     ids_by_duckdb,
     ids_here,
-    killed_at_every_call,
-    last,
     make,
     numbers,
     opened,
 )
+from testkit.other_readers import read_elsewhere
+from testkit.other_writers import Meanwhile
+from testkit.schemas import column
 
 
 @pytest.fixture

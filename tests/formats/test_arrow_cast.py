@@ -19,13 +19,10 @@ from lakebed.formats.arrow_types import (
     to_arrow_type,
 )
 from lakebed.spec import schema as s
+from testkit.schemas import struct
 
 D = s.DecimalType
 UTC = dt.timezone.utc
-
-
-def struct(**types: s.DataType) -> s.StructType:
-    return s.StructType(tuple(s.StructField(name, kind) for name, kind in types.items()))
 
 
 def cast(array: pa.Array | pa.ChunkedArray, data_type: s.DataType) -> list[Any]:

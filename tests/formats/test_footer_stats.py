@@ -41,12 +41,9 @@ from lakebed.spec.schema import (
     parse_schema,
 )
 from lakebed.spec.stats import leaves
+from testkit.schemas import struct
 
 UTC = timezone.utc
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
 
 
 def footer(table: pa.Table, **options) -> pq.FileMetaData:

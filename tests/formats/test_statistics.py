@@ -30,12 +30,9 @@ from lakebed.spec.schema import (
     parse_schema,
 )
 from lakebed.spec.stats import leaves, stats_schema
+from testkit.schemas import struct
 
 MAP = pa.map_(pa.string(), pa.string())
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
 
 
 def files(stats=None, *, partitions=None, parsed=None, deleted=None) -> pa.Table:

@@ -18,7 +18,7 @@ from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
-from testkit.faults import Fault, FaultStore
+from testkit.faults import Fault, FaultStore, killed_at_every_call
 from testkit.iceberg_tables import (
     check_same,
     commit,
@@ -31,7 +31,6 @@ from testkit.iceberg_tables import (
     numbers,
     removal,
 )
-from testkit.numbered_tables import killed_at_every_call
 
 
 @pytest.fixture

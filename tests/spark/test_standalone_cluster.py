@@ -16,7 +16,9 @@ import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
-from testkit.arbitrary_tables import commit, log_files, read_elsewhere
+from testkit.arbitrary_tables import commit
+from testkit.log_json import log_files
+from testkit.other_readers import read_elsewhere
 from testkit.standalone_cluster import run_application, standalone_cluster
 
 APPLICATION = Path(__file__).parent / "cluster_application.py"

@@ -19,7 +19,8 @@ import pytest
 from deltalake import DeltaTable
 
 import lakebed
-from testkit.arbitrary_tables import data_files, log_files, read_elsewhere
+from testkit.log_json import data_files, log_files
+from testkit.other_readers import read_elsewhere
 from testkit.standalone_cluster import environ, run_application, standalone_cluster
 
 if TYPE_CHECKING:

@@ -6,11 +6,7 @@ from hypothesis import given
 from lakebed.errors import SchemaError
 from lakebed.spec.columns.schema_validation import validate, validate_plain_names, validate_void
 from lakebed.spec.schema import LONG, STRING, VOID, ArrayType, MapType, StructField, StructType
-from testkit.schemas import schemas
-
-
-def struct(**types: object) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in types.items()))  # type: ignore[arg-type]
+from testkit.schemas import schemas, struct
 
 
 @given(schemas)

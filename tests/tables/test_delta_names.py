@@ -16,7 +16,7 @@ import lakebed.tables
 from lakebed.commands.alter.constraints import add_constraint
 from lakebed.commands.alter.table_properties import set_properties
 from lakebed.errors import ConflictError, RowConflictError
-from testkit.altered_tables import interrupted
+from testkit.other_writers import interrupted
 
 # As delta-spark's documentation gives them.
 EXCEPTIONS = [

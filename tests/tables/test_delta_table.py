@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -24,6 +23,7 @@ from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.session.enabled import is_enabled
 from lakebed.tables import delta_table, merge_builder
 from lakebed.tables.merge_builder import DeltaMergeBuilder
+from testkit.other_readers import values_by_id
 from testkit.spark_tables import job_count, settings
 
 # As delta-spark's documentation gives them.
@@ -106,12 +106,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     monkeypatch.setattr(delta_table, "update_rows", fake)
     monkeypatch.setattr(merge_builder, "merge_rows", fake)
     return fake
-
-
-def rows_of(path: Path) -> dict[int, int]:
-    """By an independent reader, which cannot read deletion vectors."""
-    found = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pydict()
-    return dict(zip(found["id"], found["x"], strict=True))
 
 
 def counted(frame: DataFrame, spark: SparkSession) -> dict[str, int]:
@@ -427,17 +421,17 @@ def test_delete_by_sql_by_column_and_of_all(
 ) -> None:
     assert counted(table.delete("id = 1"), spark) == {"num_affected_rows": 1}
     assert counted(table.alias("t").delete(col("t.x") > 20), spark) == {"num_affected_rows": 2}
-    assert rows_of(path) == {0: 0, 2: 20}
+    assert values_by_id(path) == {0: 0, 2: 20}
     assert counted(table.delete(), spark) == {"num_affected_rows": 2}
-    assert rows_of(path) == {}
+    assert values_by_id(path) == {}
 
 
 def test_update_by_sql_and_columns(spark: SparkSession, table: DeltaTable, path: Path) -> None:
     assert counted(table.update("id < 2", {"x": "x + 1"}), spark) == {"num_affected_rows": 2}
     table.alias("t").update(col("t.id") == 2, {"t.x": lit(-1)})
-    assert rows_of(path) == {0: 1, 1: 11, 2: -1, 3: 30, 4: 40}
+    assert values_by_id(path) == {0: 1, 1: 11, 2: -1, 3: 30, 4: 40}
     assert counted(table.update(set={"`x`": "id"}), spark) == {"num_affected_rows": 5}
-    assert rows_of(path) == {0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
+    assert values_by_id(path) == {0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
 
 
 def test_merge_with_clauses_of_all_kinds(
@@ -458,7 +452,7 @@ def test_merge_with_clauses_of_all_kinds(
         "num_deleted_rows": 2,
         "num_inserted_rows": 1,
     }
-    assert rows_of(path) == {0: -1, 1: 21, 2: 20, 7: 0}
+    assert values_by_id(path) == {0: -1, 1: 21, 2: 20, 7: 0}
     assert table.history(1).collect()[0].operation == "MERGE"
 
 
@@ -468,7 +462,7 @@ def test_merge_of_whole_rows(
     merge = table.alias("t").merge(source.alias("s"), col("t.id") == col("s.id"))
     done = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
     assert counted(done, spark)["num_affected_rows"] == 2
-    assert rows_of(path) == {0: 0, 1: 11, 2: 20, 3: 30, 4: 40, 7: 77}
+    assert values_by_id(path) == {0: 0, 1: 11, 2: 20, 3: 30, 4: 40, 7: 77}
 
 
 def test_schema_evolution_adds_the_columns_of_the_source(
@@ -478,7 +472,7 @@ def test_schema_evolution_adds_the_columns_of_the_source(
     merge = table.alias("t").merge(wider.alias("s"), "t.id = s.id").whenNotMatchedInsertAll()
     merge.withSchemaEvolution().execute()
     assert lakebed.open(path).schema.names == ("id", "x", "y")
-    assert rows_of(path)[9] == 90
+    assert values_by_id(path)[9] == 90
 
 
 def test_a_merge_that_was_not_run_says_so(table: DeltaTable, source: DataFrame, path: Path) -> None:

@@ -20,7 +20,6 @@ from unittest.mock import patch
 from urllib.parse import quote, unquote
 
 import duckdb
-import duckdb_extension_delta
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -38,6 +37,7 @@ from lakebed.spec.actions import Action, Add, AddCdc, Remove
 from lakebed.spec.paths import partition_directory
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
+from testkit.other_readers import duckdb_with_delta
 from testkit.small_tables import column, features, metadata
 
 HOUR = 3_600_000
@@ -314,8 +314,4 @@ def marked(add: Add) -> int:
 
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
-    extensions = Path(duckdb_extension_delta.__file__).parent / "extensions"
-    extension = extensions / f"v{duckdb.__version__}" / "delta.duckdb_extension"
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    connection.execute(f"LOAD '{extension}'")
-    return connection
+    return duckdb_with_delta()

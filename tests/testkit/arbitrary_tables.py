@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, QueryBuilder
 
 import lakebed
 from lakebed.arrow.write.write import HANDLED_FEATURES
@@ -19,8 +18,6 @@ from lakebed.spec.actions import Action, Add, Metadata
 from lakebed.spec.columns.column_mapping import assign_column_mapping
 from lakebed.spec.features import protocol_for, without_protocol_properties
 from lakebed.spec.schema import (
-    LONG,
-    DataType,
     StructField,
     StructType,
     parse_schema,
@@ -28,16 +25,6 @@ from lakebed.spec.schema import (
 )
 from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction
-
-
-def column(
-    name: str,
-    data_type: DataType = LONG,
-    metadata: Mapping[str, Any] | None = None,
-    *,
-    nullable: bool = True,
-) -> StructField:
-    return StructField(name, data_type, nullable, metadata or {})
 
 
 def make_table(
@@ -116,21 +103,7 @@ def schema_of(path: Path) -> StructType:
     return parse_schema(lakebed.open(path).snapshot.metadata.schema_string)
 
 
-def read_elsewhere(path: Path) -> pa.Table:
-    """What an independent reader finds."""
-    query = QueryBuilder().register("t", DeltaTable(str(path)))
-    return pa.table(query.execute("select * from t").read_all())
-
-
 def rows(table: Any) -> list[str]:
     """The rows in an order of their own, to be compared."""
     table = table.to_arrow() if hasattr(table, "to_arrow") else table
     return sorted(repr(sorted(row.items())) for row in table.to_pylist())
-
-
-def log_files(path: Path) -> list[str]:
-    return sorted(file.name for file in (path / "_delta_log").glob("*.json"))
-
-
-def data_files(path: Path) -> list[str]:
-    return sorted(str(file.relative_to(path)) for file in path.rglob("*.parquet"))

@@ -9,7 +9,8 @@
 `late`     raises, and the store acts just before the call after next: the request was under way
            when the client gave up, and its effect arrives after one look at the store.
 
-To try a fault at every single call, run once without faults and take `len(store.calls)`.
+To try a fault at every single call, run once without faults and take `len(store.calls)`, or call
+`killed_at_every_call`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from lakebed.storage import ObjectMeta, Store
 
 T = TypeVar("T")
 Mode = Literal["before", "after", "timeout", "late"]
+_AROUND: tuple[Mode, ...] = ("before", "after")
 
 
 class Fault(NamedTuple):
@@ -148,6 +150,29 @@ class FaultStore(Store):
         for act in due:
             _arrive(act)
         return fault
+
+
+class Killed(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+def killed_at_every_call(
+    run: Callable[[Store], Any], store_of: Callable[[], Store], check: Callable[[], None]
+) -> int:
+    """Runs once to count the calls, then is killed before and after each; `check` looks each time.
+
+    `store_of` makes the starting point anew. Gives the number of calls.
+    """
+    whole = FaultStore(store_of())
+    run(whole)
+    for number in range(1, len(whole.calls) + 1):
+        for mode in _AROUND:
+            store = FaultStore(store_of(), Fault(None, number, mode, Killed()))
+            with contextlib.suppress(Killed):
+                run(store)
+            assert store.raised
+            check()
+    return len(whole.calls)
 
 
 def _hits(fault: Fault, method: str, total: int, of_method: int) -> bool:

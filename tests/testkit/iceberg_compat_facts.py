@@ -10,29 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-
-def actions_of(path: Path) -> list[dict[str, Any]]:
-    logs = sorted((path / "_delta_log").glob("*.json"))
-    return [json.loads(line) for log in logs for line in log.read_text().splitlines()]
-
-
-def live_adds(path: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for action in actions_of(path):
-        if "remove" in action:
-            found.pop(action["remove"]["path"], None)
-        if "add" in action:
-            found[action["add"]["path"]] = action["add"]
-    return found
-
-
-def metadata_of(path: Path) -> dict[str, Any]:
-    return [each["metaData"] for each in actions_of(path) if "metaData" in each][-1]
-
-
-def configuration_of(path: Path) -> dict[str, str]:
-    found: dict[str, str] = metadata_of(path)["configuration"]
-    return found
+from testkit.log_json import live_adds, metadata_of
 
 
 def problems(path: Path, version: int) -> list[str]:

@@ -1,10 +1,8 @@
-"""Tables with a past, and what other readers find in them."""
+"""Tables of numbered rows with a short history, and which numbers readers find in them."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +12,10 @@ import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.storage import Store, open_store
-from lakebed.transaction import Operation, Outcome, Transaction
-from testkit.arbitrary_tables import read_elsewhere
-from testkit.faults import Fault, FaultStore, Mode
-from testkit.other_readers import rows_by_duckdb
+from lakebed.transaction import Operation, Transaction
+from testkit.other_readers import read_elsewhere, rows_by_duckdb
 
-_MODES: tuple[Mode, ...] = ("before", "after")
 VECTORS = {"delta.enableDeletionVectors": "true"}
-
-
-class Meanwhile(Transaction):
-    """A transaction that lets somebody else commit first, once."""
-
-    other: Callable[[], Any] | None = None
-
-    def commit(self) -> Outcome:
-        other, Meanwhile.other = Meanwhile.other, None
-        if other is not None:
-            other()
-        return super().commit()
-
-
-class Killed(BaseException):
-    """The process is gone: nothing catches this."""
 
 
 def numbers(first: int, last: int, day: str = "mon") -> pa.Table:
@@ -72,36 +51,6 @@ def ids_by_duckdb(path: Path) -> list[int]:
 def ids_here(table: lakebed.Table | Path) -> list[int]:
     opened = lakebed.open(table) if isinstance(table, Path) else table
     return sorted(opened.to_arrow(["id"]).column("id").to_pylist())
-
-
-def actions(path: Path, version: int | None = None) -> list[dict[str, Any]]:
-    number = lakebed.open(path).version if version is None else version
-    text = (path / "_delta_log" / f"{number:020}.json").read_text()
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def last(path: Path, kind: str) -> list[dict[str, Any]]:
-    """The actions of a kind in the newest commit."""
-    return [action[kind] for action in actions(path) if kind in action]
-
-
-def killed_at_every_call(
-    run: Callable[[Store], Any], store_of: Callable[[], Store], check: Callable[[], None]
-) -> int:
-    """Runs once to count the calls, then is killed before and after each; `check` looks each time.
-
-    `store_of` makes the starting point anew. Gives the number of calls.
-    """
-    whole = FaultStore(store_of())
-    run(whole)
-    for number in range(1, len(whole.calls) + 1):
-        for mode in _MODES:
-            store = FaultStore(store_of(), Fault(None, number, mode, Killed()))
-            with contextlib.suppress(Killed):
-                run(store)
-            assert store.raised
-            check()
-    return len(whole.calls)
 
 
 def opened(path: Path) -> Store:

@@ -1,10 +1,29 @@
-"""Random schemas for the tests of this folder."""
+"""Schemas: by hand in a line, and random ones."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from hypothesis import strategies as st
 
 from lakebed.spec import schema as s
+
+
+def struct(*fields: s.StructField, **types: s.DataType) -> s.StructType:
+    """`struct(id=LONG)`; fields that are more than a name and a type come first."""
+    return s.StructType((*fields, *(s.StructField(name, kind) for name, kind in types.items())))
+
+
+def column(
+    name: str,
+    data_type: s.DataType = s.LONG,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    nullable: bool = True,
+) -> s.StructField:
+    return s.StructField(name, data_type, nullable, metadata or {})
+
 
 PRIMITIVES = (
     s.STRING,

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import deltalake
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
@@ -43,12 +41,6 @@ def save(frame: DataFrame, path: Path, mode: str = "append", **options: Any) -> 
 
 def load(spark: SparkSession, path: Path) -> DataFrame:
     return spark.read.format("delta").load(str(path))
-
-
-def other_reader(path: Path) -> pa.Table:
-    """All rows by an independent reader, ordered."""
-    table = deltalake.DeltaTable(str(path)).to_pyarrow_table()
-    return table.sort_by([(table.column_names[0], "ascending")])
 
 
 def last_commit(path: Path) -> dict[str, Any]:

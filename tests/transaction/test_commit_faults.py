@@ -29,7 +29,7 @@ from lakebed.transaction import (
     Unknown,
     already_committed,
 )
-from testkit.faults import Fault, FaultStore, Mode
+from testkit.faults import Fault, FaultStore, Killed, Mode
 from testkit.independent_replay import Replayed, check, copy_out
 from testkit.small_tables import (
     IMPATIENT,
@@ -45,10 +45,6 @@ from testkit.small_tables import (
 
 MODES: tuple[Mode, ...] = ("before", "after", "timeout", "late")
 MINE = "mine.parquet"
-
-
-class Killed(BaseException):
-    """Plays a process that dies at this very moment."""
 
 
 def creating(_: Store, store: Store) -> Transaction:

@@ -20,8 +20,10 @@ from lakebed.errors import (
     SchemaError,
 )
 from lakebed.spec.actions import DomainMetadata
-from testkit.altered_tables import by_duckdb, interrupted, last_commit, operations
 from testkit.arbitrary_tables import commit
+from testkit.log_json import last_commit, operations
+from testkit.other_readers import by_duckdb
+from testkit.other_writers import interrupted
 
 ROWS = pa.table(
     {

@@ -14,8 +14,10 @@ import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError, SchemaError, UnsupportedFeatureError
 from lakebed.spec.columns.column_metadata import IDENTITY_START, IDENTITY_STEP
 from lakebed.spec.schema import LONG, VOID
-from testkit.altered_tables import by_duckdb, operations, schema_json
-from testkit.arbitrary_tables import column, make_table
+from testkit.arbitrary_tables import make_table
+from testkit.log_json import operations, schema_json
+from testkit.other_readers import by_duckdb
+from testkit.schemas import column
 
 WIDE = {"delta.enableTypeWidening": "true"}
 

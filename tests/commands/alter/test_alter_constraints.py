@@ -20,7 +20,9 @@ from lakebed.errors import (
     PredicateError,
 )
 from lakebed.spec.features import is_supported
-from testkit.altered_tables import by_deltalake, interrupted, last_commit, operations
+from testkit.log_json import last_commit, operations
+from testkit.other_readers import by_deltalake
+from testkit.other_writers import interrupted
 
 ROWS = pa.table({"id": [1, 2, 3], "v": ["a", "b", None]})
 

@@ -17,12 +17,9 @@ from lakebed.commands.alter.table_properties import set_properties
 from lakebed.commands.create.create_table import create_table
 from lakebed.errors import ConflictError, LakebedError
 from lakebed.storage import Store, open_store
-from testkit.altered_tables import by_duckdb, ordered, target
-from testkit.faults import Fault, FaultStore
-
-
-class Killed(BaseException):
-    """What no code of the program catches."""
+from testkit.faults import Fault, FaultStore, Killed
+from testkit.other_readers import by_duckdb, ordered
+from testkit.other_writers import target
 
 
 class _WriteFaults(FaultStore):

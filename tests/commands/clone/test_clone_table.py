@@ -27,22 +27,23 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog
 from lakebed.spec.features import is_supported
 from lakebed.storage import Store, open_store
-from testkit.arbitrary_tables import add_file, column, make_table, read_elsewhere
-from testkit.faults import FaultStore
+from testkit.arbitrary_tables import add_file, make_table
+from testkit.faults import FaultStore, killed_at_every_call
+from testkit.log_json import last
 from testkit.numbered_tables import (
     VECTORS,
-    Meanwhile,
     delete,
     ids,
     ids_by_duckdb,
     ids_here,
-    killed_at_every_call,
-    last,
     make,
     numbers,
     opened,
 )
+from testkit.other_readers import read_elsewhere
+from testkit.other_writers import Meanwhile
 from testkit.s3_server import S3Server
+from testkit.schemas import column
 
 
 @pytest.fixture

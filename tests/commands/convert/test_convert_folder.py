@@ -27,9 +27,12 @@ from lakebed.errors import (
 from lakebed.log.table_log import TableLog
 from lakebed.spec.schema import DATE, INTEGER, LONG, STRING, TIMESTAMP, StructField, StructType
 from lakebed.storage import Store
-from testkit.arbitrary_tables import read_elsewhere, rows
-from testkit.numbered_tables import Meanwhile, actions, killed_at_every_call, last, numbers, opened
-from testkit.other_readers import rows_by_deltalake, rows_by_duckdb
+from testkit.arbitrary_tables import rows
+from testkit.faults import killed_at_every_call
+from testkit.log_json import actions, last
+from testkit.numbered_tables import numbers, opened
+from testkit.other_readers import read_elsewhere, rows_by_deltalake, rows_by_duckdb
+from testkit.other_writers import Meanwhile
 
 
 @pytest.fixture

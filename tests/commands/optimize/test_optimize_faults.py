@@ -27,7 +27,7 @@ from lakebed.spark.stores.location import open_location
 from lakebed.storage import Store
 from lakebed.tables import DeltaOptimizeBuilder
 from lakebed.transaction import Operation, Transaction
-from testkit.faults import Fault, FaultStore
+from testkit.faults import Fault, FaultStore, Killed
 from testkit.other_readers import rows_by_deltalake, rows_by_duckdb
 from testkit.spark_tables import settings
 from testkit.standalone_cluster import environ
@@ -56,10 +56,6 @@ KINDS: dict[str, Callable[[DeltaOptimizeBuilder], Any]] = {
     "clustering": lambda builder: builder.executeCompaction(),
     "purge": lambda builder: builder.executePurge(),
 }
-
-
-class Killed(BaseException):
-    """What no code of the program catches."""
 
 
 class Commits(FaultStore):

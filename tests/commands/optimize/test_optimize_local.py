@@ -10,8 +10,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
-import duckdb
-import duckdb_extension_delta
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +31,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
+from testkit.other_readers import duckdb_with_delta
 
 ZORDER = OptimizeRequest(zorder_by=(("id",), ("name",)))
 MAX_FILE = "spark.databricks.delta.optimize.maxFileSize"
@@ -49,10 +48,7 @@ def run(path: Path | str, request: OptimizeRequest | None = None, **settings: st
 
 def rows(path: Path) -> list[str]:
     """By DuckDB, which reads with delta-kernel-rs."""
-    folder = Path(duckdb_extension_delta.__file__).parent / "extensions"
-    extension = folder / f"v{duckdb.__version__}" / "delta.duckdb_extension"
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        connection.execute(f"load '{extension}'")
+    with duckdb_with_delta() as connection:
         found = connection.execute(f"select * from delta_scan('{path}')").to_arrow_table()
     return sorted(map(repr, found.to_pylist()))
 

@@ -19,8 +19,9 @@ from lakebed.errors import (
     SchemaError,
     TablePropertyError,
 )
-from testkit.arbitrary_tables import read_elsewhere
-from testkit.iceberg_compat_facts import actions_of, configuration_of, live_adds, problems
+from testkit.iceberg_compat_facts import problems
+from testkit.log_json import actions_of, configuration_of, live_adds
+from testkit.other_readers import read_elsewhere
 
 FORMATS = "delta.universalFormat.enabledFormats"
 LOCAL = "spark.lakebed.optimize.localBytes"

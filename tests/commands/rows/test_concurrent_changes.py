@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import duckdb_extension_delta
 import pyarrow as pa
 import pytest
 
@@ -33,6 +31,7 @@ from testkit.changing_writer import (
     random_changes,
     started,
 )
+from testkit.other_readers import duckdb_with_delta
 
 Rows = dict[int, tuple[int, str]]
 """n and last by id."""
@@ -251,10 +250,7 @@ def check_other_ways_to_read(table: Path, copy: Path) -> None:
 
 
 def by_duckdb(table: Path) -> list[tuple[Any, ...]]:
-    extensions = Path(duckdb_extension_delta.__file__).parent / "extensions"
-    extension = extensions / f"v{duckdb.__version__}" / "delta.duckdb_extension"
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        connection.execute(f"LOAD '{extension}'")
+    with duckdb_with_delta() as connection:
         query = f"SELECT id, n, last FROM delta_scan('{table}')"
         return sorted(connection.execute(query).fetchall())
 

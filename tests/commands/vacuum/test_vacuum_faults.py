@@ -17,12 +17,8 @@ from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import readable_versions
 from lakebed.storage import ObjectMeta, Store, open_store
 from testkit.aged_tables import AgedTable
-from testkit.faults import Fault, FaultStore
+from testkit.faults import Fault, FaultStore, Killed
 from testkit.small_tables import append, create, file, new_memory_url
-
-
-class Killed(BaseException):
-    """The process is gone: nothing in it can react."""
 
 
 def worn(folder: Path) -> AgedTable:

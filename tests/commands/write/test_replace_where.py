@@ -17,6 +17,7 @@ import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
+from testkit.other_readers import values_by_id
 from testkit.spark_tables import settings
 
 Change = tuple[int, int, str]
@@ -50,11 +51,6 @@ def actions(path: Path, version: int, kind: str) -> list[dict[str, Any]]:
     return [action[kind] for action in parsed if kind in action]
 
 
-def rows_of(path: Path) -> dict[int, int]:
-    found = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pydict()
-    return dict(zip(found["id"], found["x"], strict=True))
-
-
 def feed_elsewhere(path: Path, version: int) -> list[Change]:
     """By an independent reader."""
     found = pa.table(deltalake.DeltaTable(str(path)).load_cdf(version, version).read_all())
@@ -79,7 +75,7 @@ def test_replaced_rows_are_in_the_change_feed(
     create(spark, tmp_path, *parts, enableChangeDataFeed="true")
     replace(spark, tmp_path, "(3, -3, 1), (30, -30, 0)", "id IN (3, 4, 30) OR id % 100 = 9")
     kept = {number: number * 10 for number in (0, 1, 2, 5, 6, 7, 8)}
-    assert rows_of(tmp_path) == {**kept, 3: -3, 30: -30}
+    assert values_by_id(tmp_path) == {**kept, 3: -3, 30: -30}
     assert actions(tmp_path, 1, "cdc")
     changes = [(3, -3, "insert"), (3, 30, "delete"), (4, 40, "delete"), (9, 90, "delete")]
     expected = sorted([*changes, (30, -30, "insert")])
@@ -98,7 +94,7 @@ def test_only_files_with_replaced_rows_are_written_again(
     create(spark, tmp_path)
     replace(spark, tmp_path, "(7, 0, 0)", "hash(id) = hash(7L)")
     assert len(actions(tmp_path, 1, "remove")) == 1
-    assert rows_of(tmp_path) == {**{number: number * 10 for number in range(10)}, 7: 0}
+    assert values_by_id(tmp_path) == {**{number: number * 10 for number in range(10)}, 7: 0}
 
 
 def test_nothing_to_replace_is_an_append(spark: SparkSession, tmp_path: Path) -> None:
@@ -106,7 +102,7 @@ def test_nothing_to_replace_is_an_append(spark: SparkSession, tmp_path: Path) ->
     replace(spark, tmp_path, "(70, 0, 0)", "id + 0 = 70")
     assert not actions(tmp_path, 1, "remove")
     assert feed_here(spark, tmp_path, 1) == [(70, 0, "insert")]
-    assert len(rows_of(tmp_path)) == 11
+    assert len(values_by_id(tmp_path)) == 11
 
 
 @pytest.mark.usefixtures("plane")
@@ -121,7 +117,7 @@ def test_rows_that_stay_keep_their_ids(spark: SparkSession, tmp_path: Path) -> N
     assert [after[number][1] for number in (3, 4)] == [1, 2]
     assert len({row_id for row_id, _ in after.values()}) == 10
     assert min(after[number][0] for number in (3, 4)) > max(row_id for row_id, _ in before.values())
-    assert rows_of(tmp_path)[4] == 0
+    assert values_by_id(tmp_path)[4] == 0
 
 
 def ids_of(path: Path) -> dict[int, tuple[int, int]]:
@@ -194,4 +190,4 @@ def test_what_fails_changes_nothing(spark: SparkSession, tmp_path: Path) -> None
     with pytest.raises(InvalidArgumentError, match="another result each time"):
         replace(spark, tmp_path, "(7, 0, 0)", "id < 100 AND rand() >= 0")
     assert lakebed.open(tmp_path).version == 0
-    assert len(rows_of(tmp_path)) == 10
+    assert len(values_by_id(tmp_path)) == 10

@@ -27,7 +27,9 @@ from lakebed.errors import (
     TableExistsError,
     TablePropertyError,
 )
-from testkit.arbitrary_tables import data_files, log_files, read_elsewhere, rows
+from testkit.arbitrary_tables import rows
+from testkit.log_json import data_files, log_files
+from testkit.other_readers import read_elsewhere
 
 ONE = pa.table({"id": [1, 2], "name": ["a", None]})
 TWO = pa.table({"id": [3], "name": ["c"]})

@@ -16,16 +16,10 @@ from lakebed.spec.actions import DomainMetadata, Protocol
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import VARIANT, walk
-from testkit.arbitrary_tables import (
-    column,
-    commit,
-    data_files,
-    log_files,
-    make_table,
-    read_elsewhere,
-    rows,
-    schema_of,
-)
+from testkit.arbitrary_tables import commit, make_table, rows, schema_of
+from testkit.log_json import data_files, log_files
+from testkit.other_readers import read_elsewhere
+from testkit.schemas import column
 
 DATA = pa.table({"id": [1, 2], "s": pa.array([{"x": "a"}, None])})
 

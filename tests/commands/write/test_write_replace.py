@@ -26,7 +26,7 @@ from lakebed.log.files import ADD_FIELDS
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
 from lakebed.transaction import Transaction
-from testkit.faults import Fault, FaultStore
+from testkit.faults import Fault, FaultStore, Killed
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -219,10 +219,6 @@ def test_a_row_that_another_commit_adds_to_the_replaced_ones_is_a_conflict(
     with pytest.raises(ConflictError):
         lakebed.write(tmp_path, table_of([2], ["x"]), mode="overwrite", replace_where="id = 2")
     assert [row["day"] for row in rows_of(tmp_path)] == ["a", "b", "late"]
-
-
-class Killed(BaseException):
-    """As if the process had ended."""
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])

@@ -33,7 +33,10 @@ from lakebed.spec.schema import (
     StructType,
     as_nullable,
 )
-from testkit.arbitrary_tables import column, data_files, log_files, make_table, read_elsewhere, rows
+from testkit.arbitrary_tables import make_table, rows
+from testkit.log_json import data_files, log_files
+from testkit.other_readers import read_elsewhere
+from testkit.schemas import column
 
 
 @pytest.fixture

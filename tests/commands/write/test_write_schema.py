@@ -32,15 +32,10 @@ from lakebed.spec.schema import (
     StructField,
     StructType,
 )
-from testkit.arbitrary_tables import (
-    add_file,
-    column,
-    data_files,
-    log_files,
-    make_table,
-    read_elsewhere,
-    rows,
-)
+from testkit.arbitrary_tables import add_file, make_table, rows
+from testkit.log_json import data_files, log_files
+from testkit.other_readers import read_elsewhere
+from testkit.schemas import column
 
 BASE = pa.table({"id": [1], "who": pa.array([{"name": "a"}])})
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
@@ -17,17 +15,9 @@ from lakebed.commands.merge import merge_rows as merge
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.transaction import Transaction
+from testkit.other_readers import values_by_id
 
 AMBIGUOUS = r"nobody can tell which"
-
-
-@pytest.fixture(scope="module")
-def remote(connect_server: str) -> Iterator[Any]:
-    from pyspark.sql.connect.session import SparkSession
-
-    session = SparkSession.builder.remote(connect_server).getOrCreate()
-    yield lakebed.enable(session)
-    session.stop()
 
 
 @pytest.fixture
@@ -50,11 +40,6 @@ def source(remote: Any) -> Any:
     return remote.createDataFrame(pa.table({"id": [1, 7], "x": [11, 77]}))
 
 
-def rows_of(path: Path) -> dict[int, int]:
-    found = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pydict()
-    return dict(zip(found["id"], found["x"], strict=True))
-
-
 # --- columns of DataFrames -----------------------------------------------------------------------
 
 
@@ -67,7 +52,7 @@ def test_columns_of_the_table_in_delete_and_update(
     value = f.when(df.x > 0, df.x.cast("string")).otherwise("0")
     named = table.alias("t").toDF()
     table.alias("t").update(named["t.id"] == 1, {"x": value + df["st.a"] + f.col("t.id")})
-    assert rows_of(path) == {1: 12, 2: 20, 4: 40}
+    assert values_by_id(path) == {1: 12, 2: 20, 4: 40}
     for frame in (source, df.where("id > 0"), remote.read.format("delta").load(str(path))):
         with pytest.raises(InvalidArgumentError, match="another DataFrame"):
             table.delete(frame.id == 1)
@@ -84,7 +69,7 @@ def test_a_merge_with_columns_of_both_sides(table: DeltaTable, source: Any, path
         .whenNotMatchedBySourceDelete(df.id == 4)
         .execute()
     )
-    assert rows_of(path) == {0: 0, 1: 1011, 2: 20, 3: 30, 7: 76}
+    assert values_by_id(path) == {0: 0, 1: 1011, 2: 20, 3: 30, 7: 76}
     again = table.merge(source, df.id == source.id)
     again = again.whenNotMatchedInsert(values={"id": source.id, "x": df.x})
     with pytest.raises(InvalidArgumentError, match="'x' is of the table"):
@@ -104,11 +89,11 @@ def test_a_merge_with_itself_never_takes_one_side_for_the_other(
         table.merge(df, df.id == 1).whenMatchedDelete().execute()
     named = table.alias("t").merge(shifted, f.col("t.id") == shifted.id)
     named.whenMatchedUpdate(set={"x": shifted.x}).execute()
-    assert rows_of(path) == {0: 0, 1: 0, 2: 10, 3: 20, 4: 30}
+    assert values_by_id(path) == {0: 0, 1: 0, 2: 10, 3: 20, 4: 30}
     other = table.toDF()
     again = table.merge(shifted, (other.id == shifted.id) & (other.id < 2))
     again.whenMatchedUpdate(set={"x": other.x - 7}).execute()
-    assert rows_of(path) == {0: 0, 1: -7, 2: 10, 3: 20, 4: 30}
+    assert values_by_id(path) == {0: 0, 1: -7, 2: 10, 3: 20, 4: 30}
 
 
 # --- keys of a merge -----------------------------------------------------------------------------
@@ -199,7 +184,7 @@ def test_rows_that_others_add_elsewhere_do_not_make_a_merge_start_over(
     given = table.alias("t").merge(source.alias("s"), "t.id = s.id")
     given = given.whenMatchedUpdate(set={"x": "s.x"})
     given.whenNotMatchedInsert(values={"id": "s.id", "x": "s.x"}).execute()
-    assert rows_of(path) == {0: 0, 1: 11, 2: 20, 3: 30, 4: 40, 7: 77, 500: 0}
+    assert values_by_id(path) == {0: 0, 1: 11, 2: 20, 3: 30, 4: 40, 7: 77, 500: 0}
     assert len(attempts) == 1
 
 
@@ -211,7 +196,7 @@ def test_changes_that_meet_no_file_are_made(table: DeltaTable, path: Path, remot
     table.alias("t").merge(far.alias("s"), "t.id = s.id").whenNotMatchedInsert(
         values={"id": "s.id", "x": "s.x"}
     ).execute()
-    assert rows_of(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 40, 70: 1, 71: 2}
+    assert values_by_id(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 40, 70: 1, 71: 2}
     version = table.history(1).head()["version"]
     table.delete("id > 1000")
     table.update("id > 1000", {"x": "1"})

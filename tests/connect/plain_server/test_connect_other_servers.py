@@ -20,15 +20,6 @@ from lakebed.errors import UnsupportedFeatureError
 
 
 @pytest.fixture(scope="module")
-def remote(connect_server: str) -> Iterator[Any]:
-    from pyspark.sql.connect.session import SparkSession
-
-    session = SparkSession.builder.remote(connect_server).getOrCreate()
-    yield lakebed.enable(session)
-    session.stop()
-
-
-@pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     made = str(tmp_path_factory.mktemp("other") / "table")
     lakebed.write(made, pa.table({"id": [1, 2]}))

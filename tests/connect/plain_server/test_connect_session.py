@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,9 @@ from lakebed.errors import (
 from lakebed.spark.planes import SETTING
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.schema import LONG, StructField, StructType
-from testkit.arbitrary_tables import read_elsewhere
+from testkit.other_readers import read_elsewhere
 from testkit.s3_server import S3Server
 from testkit.spark_tables import create, load, save, settings
-
-
-@pytest.fixture(scope="module")
-def remote(connect_server: str) -> Iterator[Any]:
-    from pyspark.sql.connect.session import SparkSession
-
-    # Not through SparkSession.builder, which allows one kind of session in a process alone.
-    session = SparkSession.builder.remote(connect_server).getOrCreate()
-    yield lakebed.enable(session)
-    session.stop()
 
 
 def ids(path: Path) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,6 @@ import lakebed
 from lakebed.errors import ConflictError, SchemaChangedError
 from lakebed.spark.internals.connect.connect_reads import sources_of
 from testkit.other_writers import before_commit, is_blind
-
-
-@pytest.fixture(scope="module")
-def remote(connect_server: str) -> Iterator[Any]:
-    from pyspark.sql.connect.session import SparkSession
-
-    session = SparkSession.builder.remote(connect_server).getOrCreate()
-    yield lakebed.enable(session)
-    session.stop()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +13,7 @@ from pyspark.sql.functions import array, col, expr, lit, transform, udf, when
 import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import InvalidArgumentError, SchemaError
+from testkit.other_readers import values_by_id
 from testkit.spark_tables import settings
 
 AMBIGUOUS = r"nobody can tell which"
@@ -39,11 +39,6 @@ def source(spark: SparkSession) -> Any:
     return spark.createDataFrame(pa.table({"id": [1, 7], "x": [11, 77]}))
 
 
-def rows_of(path: Path) -> dict[int, int]:
-    found = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pydict()
-    return dict(zip(found["id"], found["x"], strict=True))
-
-
 # --- delete and update ---------------------------------------------------------------------------
 
 
@@ -51,10 +46,10 @@ def test_columns_of_the_table_choose_the_rows_to_delete(table: DeltaTable, path:
     df = table.toDF()
     table.delete(df["id"] == 3)
     table.delete(df.id.isin(1, 9) & (col("x") > 0))
-    assert rows_of(path) == {0: 0, 2: 20, 4: 40}
+    assert values_by_id(path) == {0: 0, 2: 20, 4: 40}
     table.alias("t").delete(df.x == 20)
     table.delete(table.alias("u").toDF()["u.x"] == 40)
-    assert rows_of(path) == {0: 0}
+    assert values_by_id(path) == {0: 0}
     assert table.history(1).collect()[0].operationParameters["predicate"] != "[]"
 
 
@@ -65,7 +60,7 @@ def test_columns_inside_of_all_kinds_of_expressions(table: DeltaTable, path: Pat
     table.update(df.s["a"] == 1, {"x": when(df.id == 1, df.x.cast("string")).otherwise("0")})
     table.update(df["l.a"][0] == 2, {"x": transform(array(df.x), lambda each: each + df.id)[0]})
     table.update(df.where("id > 2").id == 3, {"x": df.x.alias("other") * 2 + lit(1) + expr("id")})
-    assert rows_of(path) == {0: 1, 1: 10, 2: 22, 3: 64, 4: 40}
+    assert values_by_id(path) == {0: 1, 1: 10, 2: 22, 3: 64, 4: 40}
 
 
 def test_columns_of_an_older_version_name_the_columns_of_the_table(
@@ -75,7 +70,7 @@ def test_columns_of_an_older_version_name_the_columns_of_the_table(
     lakebed.write(path, pa.table({"id": [9], "x": [90]}))
     table.delete(df.id == 9)
     table.update(df.id == 4, {"x": df.x + 1})
-    assert rows_of(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 41}
+    assert values_by_id(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 41}
 
 
 def test_a_column_that_was_renamed_is_followed_and_one_that_is_gone_refused(
@@ -108,7 +103,7 @@ def test_columns_of_other_dataframes_are_refused(
         assert "alias" in str(caught.value.hint)
         with pytest.raises(InvalidArgumentError, match="another DataFrame"):
             table.update(None, {"x": condition})
-    assert len(rows_of(path)) == 5
+    assert len(values_by_id(path)) == 5
 
 
 # --- merge ---------------------------------------------------------------------------------------
@@ -128,7 +123,7 @@ def test_a_merge_with_columns_of_both_sides(
             .whenNotMatchedBySourceUpdate(df.id == 0, {"x": df.id - 5})
             .execute()
         )
-    assert rows_of(path) == {0: -5, 1: 1011, 2: 20, 3: 30, 7: 76}
+    assert values_by_id(path) == {0: -5, 1: 1011, 2: 20, 3: 30, 7: 76}
 
 
 def test_keys_of_bound_columns_choose_the_files(
@@ -160,7 +155,7 @@ def test_columns_of_a_dataframe_that_the_source_is_made_of(
     base = spark.createDataFrame(pa.table({"id": [1, 2], "x": [100, 200]}))
     source = base.where("id = 2").withColumn("y", lit(1))
     table.merge(source, table.toDF().id == base.id).whenMatchedUpdate(set={"x": base.x}).execute()
-    assert rows_of(path) == {0: 0, 1: 10, 2: 200, 3: 30, 4: 40}
+    assert values_by_id(path) == {0: 0, 1: 10, 2: 200, 3: 30, 4: 40}
     renamed = base.select(base.id.alias("key"), "x")
     with pytest.raises(InvalidArgumentError, match="another DataFrame"):
         table.merge(renamed, table.toDF().id == base.id).whenMatchedDelete().execute()
@@ -175,7 +170,7 @@ def test_a_merge_with_itself_tells_its_sides_apart(table: DeltaTable, path: Path
     df = table.toDF()
     merge = table.merge(shifted, df.id == shifted.id)
     merge.whenMatchedUpdate(set={"x": shifted.x}).execute()
-    assert rows_of(path) == {0: 0, 1: 0, 2: 10, 3: 20, 4: 30}
+    assert values_by_id(path) == {0: 0, 1: 0, 2: 10, 3: 20, 4: 30}
 
 
 def test_a_source_made_of_the_very_dataframe(table: DeltaTable, path: Path) -> None:
@@ -183,7 +178,7 @@ def test_a_source_made_of_the_very_dataframe(table: DeltaTable, path: Path) -> N
     some = df.where("id < 2")
     named = table.alias("t").merge(some, (col("t.id") == some.id + 1) & (some.x < 5))
     named.whenMatchedUpdate(set={"x": some.x - 1}).execute()
-    assert rows_of(path) == {0: 0, 1: -1, 2: 20, 3: 30, 4: 40}
+    assert values_by_id(path) == {0: 0, 1: -1, 2: 20, 3: 30, 4: 40}
     for condition in (df.id == some.id, df.id == 1, some.id == df.where("id > 0").id):
         merge = table.merge(some, condition)
         with pytest.raises(InvalidArgumentError, match=AMBIGUOUS) as caught:
@@ -192,7 +187,7 @@ def test_a_source_made_of_the_very_dataframe(table: DeltaTable, path: Path) -> N
     for source in (df, df.alias("s")):
         with pytest.raises(InvalidArgumentError, match=AMBIGUOUS):
             table.merge(source, df.id == source.id).whenMatchedDelete().execute()
-    assert rows_of(path) == {0: 0, 1: -1, 2: 20, 3: 30, 4: 40}
+    assert values_by_id(path) == {0: 0, 1: -1, 2: 20, 3: 30, 4: 40}
 
 
 def test_a_source_of_another_version_of_itself(
@@ -204,4 +199,4 @@ def test_a_source_of_another_version_of_itself(
     df = table.toDF()
     merge = table.merge(old, (df.id == old.id) & (df.x != old.x))
     merge.whenMatchedUpdate(set={"x": old.x}).execute()
-    assert rows_of(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 40}
+    assert values_by_id(path) == {0: 0, 1: 10, 2: 20, 3: 30, 4: 40}

@@ -32,8 +32,10 @@ from lakebed.spec.schema import (
     MapType,
     StructType,
 )
-from testkit.arbitrary_tables import add_file, column, make_table, read_elsewhere
+from testkit.arbitrary_tables import add_file, make_table
+from testkit.other_readers import read_elsewhere
 from testkit.scan_facts import assert_native, load, num_files, rows
+from testkit.schemas import column
 
 UTC = dt.timezone.utc
 WIDENED = [

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
 from lakebed import DeltaTable
 from lakebed.errors import LakebedError
-from testkit.other_readers import ids_by_deltalake
+from testkit.other_readers import ids_by_deltalake, values_by_id
 from testkit.s3_server import S3Server
 
 RAW = {
@@ -42,11 +41,6 @@ def checksums(folder: Path) -> set[Path]:
     return {each for each in folder.rglob("*.crc") if "_delta_log" not in each.parts}
 
 
-def rows_of(path: Path) -> dict[int, int]:
-    found = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pydict()
-    return dict(zip(found["id"], found["x"], strict=True))
-
-
 def test_changes_read_and_write_with_the_settings_of_the_table(
     spark: SparkSession, path: Path
 ) -> None:
@@ -58,7 +52,7 @@ def test_changes_read_and_write_with_the_settings_of_the_table(
     merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
     merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
     kept = {0: 0, 2: 21, 3: 30, 4: 40}
-    assert rows_of(path) == {**kept, **dict.fromkeys(range(5, 12), -1)}
+    assert values_by_id(path) == {**kept, **dict.fromkeys(range(5, 12), -1)}
     assert table.toDF().count() == 11
     assert checksums(path) == before
 
@@ -77,7 +71,7 @@ def test_what_changes_write_goes_the_way_of_the_table_too(
 def test_without_them_the_files_are_read_as_always(spark: SparkSession, path: Path) -> None:
     with pytest.raises(LakebedError, match=r"(?i)checksum"):
         DeltaTable.forPath(spark, str(path)).delete("id = 1")
-    assert len(rows_of(path)) == 10
+    assert len(values_by_id(path)) == 10
 
 
 def test_options_of_a_write_and_of_the_change_feed_count_too(

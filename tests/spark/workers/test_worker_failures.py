@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from testkit.arbitrary_tables import data_files, log_files, read_elsewhere
+from testkit.log_json import data_files, log_files
+from testkit.other_readers import read_elsewhere
 from testkit.standalone_cluster import run_application
 
 APPLICATION = Path(__file__).parent / "failing_worker_application.py"

@@ -33,8 +33,10 @@ from lakebed.spec.schema import INTEGER, STRING, StructField
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 from lakebed.storage.store import Store
-from testkit.arbitrary_tables import column, make_table, read_elsewhere, rows, schema_of
+from testkit.arbitrary_tables import make_table, rows, schema_of
+from testkit.other_readers import read_elsewhere
 from testkit.s3_server import S3Server
+from testkit.schemas import column
 from testkit.spark_tables import save, settings
 
 FILE, KIND = "__lakebed_file", "_change_type"

@@ -24,7 +24,8 @@ from lakebed.errors import (
     SchemaMismatchError,
     TableExistsError,
 )
-from testkit.spark_tables import last_commit, load, other_reader, save, settings
+from testkit.other_readers import other_reader
+from testkit.spark_tables import last_commit, load, save, settings
 
 
 def ids(path: Path) -> list[int]:

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.spec.schema import LONG, StructField, StructType
-from testkit.spark_tables import create, job_count, other_reader, save
+from testkit.other_readers import other_reader
+from testkit.spark_tables import create, job_count, save
 
 ROWS = """
     SELECT * FROM VALUES

@@ -25,11 +25,9 @@ from lakebed.spec.schema import (
     StructField,
     StructType,
 )
-from testkit.spark_tables import create, load, other_reader, save
-
-
-def struct(*fields: StructField) -> StructType:
-    return StructType(fields)
+from testkit.other_readers import other_reader
+from testkit.schemas import struct
+from testkit.spark_tables import create, load, save
 
 
 def refused(spark: SparkSession, path: Path, sql: str, what: str) -> None:

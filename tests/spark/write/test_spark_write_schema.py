@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.errors import SchemaError, SchemaMismatchError
-from testkit.spark_tables import load, other_reader, save, settings
+from testkit.other_readers import other_reader
+from testkit.spark_tables import load, save, settings
 
 
 def test_an_error_shows_both_schemas_and_the_columns_that_differ(

@@ -13,14 +13,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
-import duckdb_extension_delta
 import polars
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 import lakebed
 from testkit.edges.edge_values import Edge, Filter, Ids, kept_by_hand
+from testkit.other_readers import duckdb_with_delta
 
 
 class Reader(Protocol):
@@ -84,10 +83,7 @@ def condition(wanted: Filter, column: str, literal: Callable[[Any, Edge], str]) 
 
 class DuckDbReader(_SqlReader):
     def __init__(self) -> None:
-        folder = Path(duckdb_extension_delta.__file__).parent / "extensions"
-        extension = folder / f"v{duckdb.__version__}" / "delta.duckdb_extension"
-        self._connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-        self._connection.execute(f"LOAD '{extension}'")
+        self._connection = duckdb_with_delta()
         self._connection.execute("SET timezone = 'UTC'")
 
     def run(self, path: Path, query: str) -> pa.Table:
