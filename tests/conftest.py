@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from testkit.s3_server import S3Server
 
 ROOT = Path(__file__).resolve().parents[1]
+SLOW = 20.0
+"""Seconds that no test takes without a reason beside it."""
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("lakebed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,6 +45,32 @@ def pytest_configure(config: pytest.Config) -> None:
     # Some versions of PySpark leave the sockets that rows come by to the garbage collector.
     socket = r"unclosed <socket\.socket .*laddr=\('127\.0\.0\.1'"
     config.addinivalue_line("filterwarnings", f"ignore:{socket}:ResourceWarning")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The marker `slow` has the reason why a test is worth its time."""
+    for item in items:
+        for marker in item.iter_markers("slow"):
+            if not (len(marker.args) == 1 and not marker.kwargs):
+                raise pytest.UsageError(f'{item.nodeid}: say why, as in slow("kills 8 processes")')
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    from testkit.golden_tables import ABSENT
+
+    skipped = terminalreporter.getreports("skipped")
+    count = sum(ABSENT in str(each.longrepr) for each in skipped)
+    if count:
+        tests = "1 test was" if count == 1 else f"{count} tests were"
+        terminalreporter.write_line(f"golden tables: {tests} skipped: {ABSENT}", yellow=True)
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    for each in reports:
+        if each.when == "call" and each.duration > SLOW and "slow" not in each.keywords:
+            terminalreporter.write_line(
+                f"{each.nodeid} took {each.duration:.0f} s: mark it slow with the reason, "
+                f"or make it faster",
+                yellow=True,
+            )
 
 
 @pytest.fixture(scope="session")

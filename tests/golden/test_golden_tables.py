@@ -22,10 +22,11 @@ from testkit.golden_tables import (
     is_allowed_refusal,
     judge,
     name_of,
+    needs_golden,
 )
 
 ENTRIES = golden_entries()
-pytestmark = pytest.mark.skipif(not ENTRIES, reason="the golden tables are not beside this clone")
+pytestmark = needs_golden
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)

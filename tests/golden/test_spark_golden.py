@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
-from testkit.golden_tables import GOLDEN, golden_entries, judge, name_of
+from testkit.golden_tables import GOLDEN, golden_entries, judge, name_of, needs_golden
 
 MOST_FILES = 100_000
 MOST_HASHED_ROWS = 10_000
@@ -27,7 +27,7 @@ ENTRIES = [
 SMALL = [each for each in ENTRIES if each["expected"].get("rows", 0) <= MOST_HASHED_ROWS]
 LARGE = [each for each in ENTRIES if each not in SMALL]
 OLDER = [(entry, int(version)) for entry in SMALL for version in entry.get("versions") or ()]
-pytestmark = pytest.mark.skipif(not ENTRIES, reason="the golden tables are not beside this clone")
+pytestmark = needs_golden
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from lakebed.spark.session.carried_errors import CarriedError, find_carried
 from lakebed.spark.workers.batches import spark_schema
 from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spec.schema import parse_schema
-from testkit.golden_tables import golden_entries, judge, name_of
+from testkit.golden_tables import golden_entries, judge, name_of, needs_golden
 
 MOST_FILES = 1_000
 MOST_ROWS = 10_000
@@ -29,7 +29,7 @@ ENTRIES = [
     if (entry.get("snapshot") or {}).get("active_files", 0) <= MOST_FILES
     and entry["expected"].get("rows", 0) <= MOST_ROWS
 ]
-pytestmark = pytest.mark.skipif(not ENTRIES, reason="the golden tables are not beside this clone")
+pytestmark = needs_golden
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)

@@ -24,7 +24,7 @@ from testkit.standalone_cluster import run_application, standalone_cluster
 APPLICATION = Path(__file__).parent / "cluster_application.py"
 REGIONS = ("north", "south", "west")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("a master, two workers and an application start")
 
 
 @pytest.fixture(scope="module")

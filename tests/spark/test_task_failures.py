@@ -30,7 +30,7 @@ APPLICATION = Path(__file__).parent / "failing_application.py"
 SURVIVED = ("fails_once", "straggles", "loses_its_executor")
 BEFORE = list(range(10_000, 10_010))
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("applications of their own, which lose tasks and executors")
 
 
 class Run:

@@ -1,12 +1,15 @@
 """The golden tables: real Delta tables of other implementations, beside the repository.
 
-Every data plane that reads them is judged here alike.
+Every data plane that reads them is judged here alike. Where their folder is not there, tests that
+need them are skipped, and the run says so at its end. Where it is, all of them must be there, or
+`tests/golden` fails. `LAKEBED_GOLDEN` names another folder, which then must be there, or `none`.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -15,10 +18,17 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from lakebed.errors import LakebedError, UnsupportedFeatureError
 
-GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
+NONE = "none"
+_NAMED = os.environ.get("LAKEBED_GOLDEN")
+_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "golden"
+GOLDEN = Path(_NAMED or _BESIDE)
+IS_ANNOUNCED = _NAMED != NONE if _NAMED else GOLDEN.exists()
+ABSENT = f"there are no golden tables at {GOLDEN}"
+needs_golden = pytest.mark.skipif(not IS_ANNOUNCED, reason=ABSENT)
 COUNTS: Counter[str] = Counter()
 
 Reader = Callable[[Path, int | None], Callable[[], pa.Table]]
@@ -26,9 +36,15 @@ Reader = Callable[[Path, int | None], Callable[[], pa.Table]]
 
 
 def golden_entries() -> list[dict[str, Any]]:
-    if not GOLDEN.exists():
-        return []
-    return list(json.loads((GOLDEN / "expected.json").read_text())["tables"])
+    catalogue = GOLDEN / "expected.json"
+    return list(json.loads(catalogue.read_text())["tables"]) if catalogue.exists() else []
+
+
+def missing() -> list[str]:
+    """What the catalogue names and is not there, or the catalogue."""
+    entries = golden_entries()
+    paths = [each["path"] for each in entries] if entries else ["expected.json"]
+    return [path for path in paths if not (GOLDEN / path).exists()]
 
 
 def name_of(entry: dict[str, Any]) -> str:

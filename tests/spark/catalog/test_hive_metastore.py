@@ -26,7 +26,7 @@ def run(folder: Path, part: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two Sparks, one after the other, each with a metastore")
 def test_tables_of_one_process_are_read_changed_and_dropped_by_another(
     java: None,  # noqa: ARG001
     tmp_path: Path,

@@ -37,7 +37,7 @@ from lakebed.spec.schema import LONG, STRING, StructField, StructType, schema_to
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 from testkit.arbitrary_tables import add_file, commit, make_table
-from testkit.golden_tables import GOLDEN, _hashing, golden_entries, name_of
+from testkit.golden_tables import GOLDEN, _hashing, golden_entries, name_of, needs_golden
 from testkit.scan_facts import assert_native, chosen
 from testkit.schemas import column
 from testkit.spark_tables import settings
@@ -56,7 +56,6 @@ ALIKE = (
 REFUSED = [
     (entry, refused) for entry in golden_entries() for refused in entry.get("cdf_refuse") or ()
 ]
-needs_golden = pytest.mark.skipif(not ENTRIES, reason="the golden tables are not beside this clone")
 FEED = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
 START = datetime(2026, 1, 31, 12, tzinfo=timezone.utc).timestamp()
 

@@ -16,7 +16,7 @@ from testkit.standalone_cluster import run_application
 APPLICATION = Path(__file__).parent / "failing_worker_application.py"
 BEFORE = list(range(10_000, 10_010))
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("an application of its own, whose tasks are repeated")
 
 
 def test_attempts_that_fail_leave_files_that_no_commit_names(
