@@ -1,5 +1,8 @@
-"""Lakebed beside delta-spark: `./run test --peers`. Both run on the Spark that delta-spark's JAR
-is for; without that Spark or without the JAR all tests here are skipped and say why."""
+"""Lakebed beside delta-spark: `./run test --peers`, and in short where changes land.
+
+Both run on the Spark that delta-spark's JAR is for; without that Spark or without the JAR all tests
+here are skipped and say why.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from comparing import Tally, differing_answers, differing_logs, gap, on_purpose
 from engines import ROOT, Answer, Engine, Peers, program, sql
 from log_state import log_state
 
+pytestmark = pytest.mark.short
+
 
 def test_both_engines_read_and_change_what_the_other_wrote(
     lakebed_engine: Engine, delta_engine: Engine, tmp_path: Path
