@@ -91,6 +91,21 @@ def java(environment: Environment) -> Check:
     return Check(f"Java {environment.spark}", ("tools/java_sources.py", str(environment.folder)))
 
 
+def measured(check: Check) -> Check:
+    """The same tests, with a note of every branch that they take."""
+    assert check.arguments[:2] == ("-m", "pytest")
+    return Check(check.name, ("-m", "coverage", "run", *check.arguments))
+
+
+def coverage(*, of_all: bool) -> tuple[Check, ...]:
+    """After the measured tests. Those of all tests must reach the floor in `pyproject.toml`."""
+    floor = () if of_all else ("--fail-under=0",)
+    return (
+        Check("both halves", ("-m", "coverage", "combine", "--quiet")),
+        Check("coverage", ("-m", "coverage", "report", "--sort=cover", *floor)),
+    )
+
+
 def pytest(arguments: list[str]) -> Check:
     return Check("tests", ("-m", "pytest", *arguments))
 

@@ -16,7 +16,9 @@ from checks import (
     SUITES,
     Check,
     contract,
+    coverage,
     java,
+    measured,
     pytest,
     report,
     run_checks,
@@ -45,6 +47,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test --spark all  every check and test, and on the older Sparks what must hold on each
   ./run test --spark 4.4  try a Spark that Lakebed does not know yet, and show what broke
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
+  ./run test --coverage   every test, and which branches of the source none of them takes
   ./run test --stores     the servers of object stores that can be had, and the tests on them
   ./run check             only the static checks: format, lint, types, layers, Java
   ./run tidy              repair formatting and what else ruff can repair
@@ -77,6 +80,8 @@ def test(arguments: list[str]) -> int:
         return _test_peers(arguments[1:])
     if arguments and arguments[0] == "--stores":
         return _test_stores(arguments[1:])
+    if arguments and arguments[0] == "--coverage":
+        return _measure_coverage(arguments[1:])
     spark, rest = _choice_of_spark(arguments)
     if spark == ALL and rest:
         _require_java()
@@ -194,6 +199,17 @@ def _test_peers(arguments: list[str]) -> int:
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     suite = pytest(arguments if named else [PEERS, *arguments])
     return report(run_checks(_environment(DEV, SPARK_OF_PEERS), (suite,)))
+
+
+def _measure_coverage(arguments: list[str]) -> int:
+    """Of all tests, which must reach a floor, or of those that the arguments name."""
+    _require_java()
+    environment = _environment(DEV)
+    named = [measured(pytest(arguments))] if arguments else [measured(each) for each in SUITES]
+    for notes in ROOT.glob(".coverage*"):
+        notes.unlink()
+    outcomes = run_suites([(environment, each) for each in named])
+    return report([*outcomes, *run_checks(environment, coverage(of_all=not arguments))])
 
 
 def _test_stores(arguments: list[str]) -> int:

@@ -345,6 +345,30 @@ def test_the_peers_are_tested_on_the_spark_that_delta_spark_is_for(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "culprit", "failed"),
+    [
+        ((), "nothing", []),
+        ((), "coverage report", ["coverage"]),
+        ((), "pytest -o", ["tests on Spark"]),
+        (("tests/a",), "nothing", []),
+    ],
+)
+def test_coverage_is_measured_in_both_halves_and_has_a_floor(
+    used_machine: Machine, arguments: tuple[str, ...], culprit: str, failed: list[str]
+) -> None:
+    used_machine.stamp.write_text(used_machine.stamp.read_text().replace('"demo"', '"dev"'))
+    used_machine.environ["FAILS"] = culprit
+    (used_machine.root / ".coverage.old").touch()
+    done = used_machine.run("test", "--coverage", *arguments)
+    assert done.returncode == bool(failed), done.stderr
+    assert re.findall(r"^ FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == failed
+    calls = re.findall(r"^coverage \['(\w+)'", done.stdout, re.MULTILINE)
+    assert sorted(calls) == ["combine", "report", *["run"] * (1 if arguments else 2)]
+    assert ("'--fail-under=0'" in done.stdout) == bool(arguments)
+    assert not (used_machine.root / ".coverage.old").exists()
+
+
+@pytest.mark.parametrize(
     ("culprit", "failed"),
     [
         ("nothing", []),
