@@ -193,6 +193,8 @@ def test_the_modes_do_what_they_say(spark: SparkSession, tmp_path: Path) -> None
     save(frame(spark), tmp_path, "ignore")
     with pytest.raises(TableExistsError):
         save(frame(spark), tmp_path, "error")
+    with pytest.raises(TableExistsError):
+        frame(spark).write.format("delta").save(str(tmp_path))
     assert ids(tmp_path) == [0, 1, 2, 3]
     save(frame(spark, first=9), tmp_path, "overwrite")
     assert ids(tmp_path) == [9, 10, 11, 12]

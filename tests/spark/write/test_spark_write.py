@@ -1,4 +1,7 @@
-"""`df.write.format("delta")`: modes, options, layout of files, and what the log says of them."""
+"""`df.write.format("delta")`: options, layout of files, and what the log says of them.
+
+The modes, and what else both planes promise, are in `test_plane_contract.py`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,6 @@ from lakebed.errors import (
     InvalidArgumentError,
     PartitionValueError,
     SchemaMismatchError,
-    TableExistsError,
 )
 from testkit.other_readers import other_reader
 from testkit.spark_tables import last_commit, load, save, settings
@@ -41,21 +43,6 @@ def test_a_new_table_has_the_lowest_protocol_and_columns_that_may_be_null(
     assert all(field.nullable for field in table.schema.fields)
     assert ids(tmp_path) == [0, 1, 2]
     assert last_commit(tmp_path)["operationParameters"]["mode"] == "ErrorIfExists"
-
-
-def test_the_four_modes_do_what_they_say(spark: SparkSession, tmp_path: Path) -> None:
-    save(spark.range(1), tmp_path, "append")
-    save(spark.range(1, 2), tmp_path, "append")
-    assert ids(tmp_path) == [0, 1]
-    save(spark.range(2, 3), tmp_path, "ignore")
-    assert ids(tmp_path) == [0, 1]
-    with pytest.raises(TableExistsError):
-        save(spark.range(3, 4), tmp_path, "error")
-    with pytest.raises(TableExistsError):
-        spark.range(3, 4).write.format("delta").save(str(tmp_path))
-    save(spark.range(4, 6), tmp_path, "overwrite")
-    assert ids(tmp_path) == [4, 5]
-    assert lakebed.open(tmp_path).version == 2
 
 
 def test_save_takes_everything_as_arguments_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -265,14 +252,6 @@ def test_an_optimized_write_brings_the_rows_of_a_partition_together(
     assert len(ids(tmp_path)) == 100
 
 
-def test_a_table_can_be_overwritten_with_what_is_read_from_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    save(spark.range(10), tmp_path)
-    save(load(spark, tmp_path).where("id % 2 = 0"), tmp_path, "overwrite")
-    assert ids(tmp_path) == [0, 2, 4, 6, 8]
-
-
 def test_a_rearranging_write_says_that_no_data_changed(spark: SparkSession, tmp_path: Path) -> None:
     save(spark.range(10).repartition(3), tmp_path)
     save(load(spark, tmp_path).repartition(1), tmp_path, "overwrite", dataChange="false")
@@ -281,15 +260,6 @@ def test_a_rearranging_write_says_that_no_data_changed(spark: SparkSession, tmp_
     changes = [body["dataChange"] for kind, body in files if kind in ("add", "remove")]
     assert changes == [False] * 4
     assert len(ids(tmp_path)) == 10
-
-
-def test_replace_where_replaces_what_it_says(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.range(10).withColumn("p", F.col("id") % 2)
-    frame.write.format("delta").partitionBy("p").save(str(tmp_path))
-    save(spark.sql("SELECT 100L id, 1L p"), tmp_path, "overwrite", replaceWhere="p = 1")
-    assert ids(tmp_path) == [0, 2, 4, 6, 8, 100]
-    save(spark.sql("SELECT 3L id, 1L p"), tmp_path, "overwrite", replaceWhere="id BETWEEN 3 AND 7")
-    assert ids(tmp_path) == [0, 2, 3, 8, 100]
 
 
 def test_replace_where_may_be_any_sql_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
