@@ -27,8 +27,8 @@ import lakebed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from testkit.changing_writer import Kind, Plan, Shares, random_changes, started
-from testkit.connect_server import running_connect_server
+from testkit.servers.changing_writer import Kind, Plan, Shares, random_changes, started
+from testkit.servers.connect_server import running_connect_server
 
 KINDS: tuple[Kind, ...] = ("delete", "update", "merge")
 FILES = 3

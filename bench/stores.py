@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "stores")
 from real_servers import versitygw
 
 from lakebed.storage import open_store
-from testkit.independent_replay import Replayed, check, copy_out
-from testkit.small_tables import create
+from testkit.readers.independent_replay import Replayed, check, copy_out
+from testkit.tables.small_tables import create
 
 SCRIPT = Path(__file__).with_name("_store_writer.py")
 

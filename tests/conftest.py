@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from testkit.s3_server import S3Server
+    from testkit.servers.s3_server import S3Server
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = 20.0
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    from testkit.golden_tables import ABSENT
+    from testkit.tables.golden_tables import ABSENT
 
     skipped = terminalreporter.getreports("skipped")
     count = sum(ABSENT in str(each.longrepr) for each in skipped)
@@ -112,7 +112,7 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
 @pytest.fixture(scope="session")
 def connect_server(java: None) -> Iterator[str]:  # noqa: ARG001
     """The address of a server of Spark Connect; each file has a database of its own there."""
-    from testkit.connect_server import running_connect_server
+    from testkit.servers.connect_server import running_connect_server
 
     with running_connect_server() as address:
         yield address
@@ -120,7 +120,7 @@ def connect_server(java: None) -> Iterator[str]:  # noqa: ARG001
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
-    from testkit.s3_server import running_s3_server
+    from testkit.servers.s3_server import running_s3_server
 
     with running_s3_server() as server:
         yield server

@@ -26,7 +26,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path
-from testkit.other_readers import duckdb_with_delta
+from testkit.readers.other_readers import duckdb_with_delta
 
 NAMES = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
 IDS = {"delta.columnMapping.mode": "id", "delta.enableRowTracking": "true"}

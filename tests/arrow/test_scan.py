@@ -45,10 +45,10 @@ from lakebed.spec.schema import (
     transform,
 )
 from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
-from testkit.arbitrary_tables import add_file, commit, make_table, rows
-from testkit.log_json import data_files
-from testkit.other_readers import read_elsewhere
+from testkit.readers.log_json import data_files
+from testkit.readers.other_readers import read_elsewhere
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, commit, make_table, rows
 
 UTC = dt.timezone.utc
 

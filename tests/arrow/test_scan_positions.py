@@ -17,8 +17,8 @@ from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.schema import STRING
 from lakebed.spec.vector_descriptors import inline_vector
-from testkit.arbitrary_tables import add_file, make_table
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 # Row `n` of a file has the number FIRST + n.
 FIRST, COUNT = 1000, 35

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakebed
-from testkit.other_readers import read_elsewhere
+from testkit.readers.other_readers import read_elsewhere
 
 SCHEMA = pa.schema(
     [

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import lakebed
-from testkit.connect_server import running_connect_server
+from testkit.servers.connect_server import running_connect_server
 
 _MAIN = "import sys; from lakebed.cli.main import main; sys.exit(main())"
 

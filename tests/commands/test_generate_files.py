@@ -27,10 +27,10 @@ from lakebed.errors import (
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Metadata
 from lakebed.storage import Store, open_store
-from testkit.arbitrary_tables import commit
 from testkit.faults import Fault, FaultStore, killed_at_every_call
-from testkit.numbered_tables import VECTORS, delete, ids, ids_here, make, numbers
-from testkit.other_readers import read_elsewhere
+from testkit.readers.other_readers import read_elsewhere
+from testkit.tables.arbitrary_tables import commit
+from testkit.tables.numbered_tables import VECTORS, delete, ids, ids_here, make, numbers
 
 MODE = "symlink_format_manifest"
 ON = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}

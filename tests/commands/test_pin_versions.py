@@ -16,8 +16,8 @@ from lakebed.errors import (
 )
 from lakebed.log.table_log import TableLog
 from lakebed.spec.pins import pins_of
-from testkit.aged_tables import AgedTable
 from testkit.faults import Fault, FaultStore
+from testkit.tables.aged_tables import AgedTable
 
 
 @pytest.fixture

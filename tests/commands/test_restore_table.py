@@ -30,10 +30,13 @@ from lakebed.spec.actions import Txn
 from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.features import is_supported, upgraded
 from lakebed.storage import Store
-from testkit.arbitrary_tables import commit, make_table
 from testkit.faults import killed_at_every_call
-from testkit.log_json import last
-from testkit.numbered_tables import (
+from testkit.other_writers import Meanwhile
+from testkit.readers.log_json import last
+from testkit.readers.other_readers import read_elsewhere
+from testkit.schemas import column
+from testkit.tables.arbitrary_tables import commit, make_table
+from testkit.tables.numbered_tables import (
     VECTORS,
     delete,
     ids,
@@ -43,9 +46,6 @@ from testkit.numbered_tables import (
     numbers,
     opened,
 )
-from testkit.other_readers import read_elsewhere
-from testkit.other_writers import Meanwhile
-from testkit.schemas import column
 
 
 @pytest.fixture

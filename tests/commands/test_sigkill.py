@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lakebed
-from testkit.numbered_tables import ids, ids_by_duckdb, numbers
+from testkit.tables.numbered_tables import ids, ids_by_duckdb, numbers
 
 FILES = 40
 # Every change of the store takes a moment, so that a process can be met in the midst of its work.

@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 import lakebed
 from lakebed.spec.actions import DomainMetadata
 from lakebed.spec.columns.column_mapping import physical_name
-from testkit.arbitrary_tables import commit
-from testkit.numbered_tables import make, numbers
+from testkit.tables.arbitrary_tables import commit
+from testkit.tables.numbered_tables import make, numbers
 
 COLUMNS = {
     "format": pa.string(),

@@ -16,7 +16,7 @@ from lakebed.storage import atomic_files, open_store
 from lakebed.storage.durability import VARIABLE, Durability
 from lakebed.storage.local import LocalStore
 from lakebed.transaction import Committed, Transaction, Unknown
-from testkit.small_tables import IMPATIENT, WRITE, create, file
+from testkit.tables.small_tables import IMPATIENT, WRITE, create, file
 
 
 def appending(path: Path) -> Transaction:

@@ -40,8 +40,8 @@ from lakebed.spec.schema import (
     parse_schema,
 )
 from lakebed.spec.stats import leaves
-from testkit.golden_tables import GOLDEN, needs_golden
 from testkit.schemas import struct
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 UTC = timezone.utc
 

@@ -28,7 +28,7 @@ from lakebed.formats.deletion_vectors import (
 )
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.vector_descriptors import inline_vector, stored_vector
-from testkit.golden_tables import GOLDEN, needs_golden
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 EXAMPLE = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40, 6)
 FILE = "ab/deletion_vector.bin"

@@ -30,8 +30,8 @@ from lakebed.spec.schema import (
     parse_schema,
 )
 from lakebed.spec.stats import leaves, stats_schema
-from testkit.golden_tables import GOLDEN, needs_golden
 from testkit.schemas import struct
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 MAP = pa.map_(pa.string(), pa.string())
 

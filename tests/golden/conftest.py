@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testkit.golden_tables import COUNTS
+from testkit.tables.golden_tables import COUNTS
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

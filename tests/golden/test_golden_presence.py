@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testkit.golden_tables import NONE, golden_entries, missing, needs_golden
+from testkit.tables.golden_tables import NONE, golden_entries, missing, needs_golden
 
 FEWEST = 150
 

@@ -15,7 +15,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import LakebedError, VersionNotFoundError
-from testkit.golden_tables import (
+from testkit.tables.golden_tables import (
     COUNTS,
     GOLDEN,
     golden_entries,

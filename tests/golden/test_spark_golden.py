@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
-from testkit.golden_tables import GOLDEN, golden_entries, judge, name_of, needs_golden
+from testkit.tables.golden_tables import GOLDEN, golden_entries, judge, name_of, needs_golden
 
 MOST_FILES = 100_000
 MOST_HASHED_ROWS = 10_000

@@ -18,7 +18,7 @@ from lakebed.spark.session.carried_errors import CarriedError, find_carried
 from lakebed.spark.workers.batches import spark_schema
 from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spec.schema import parse_schema
-from testkit.golden_tables import golden_entries, judge, name_of, needs_golden
+from testkit.tables.golden_tables import golden_entries, judge, name_of, needs_golden
 
 MOST_FILES = 1_000
 MOST_ROWS = 10_000

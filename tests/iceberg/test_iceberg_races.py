@@ -19,7 +19,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
 from testkit.faults import Fault, FaultStore, killed_at_every_call
-from testkit.iceberg_tables import (
+from testkit.tables.iceberg_tables import (
     check_same,
     commit,
     document,

@@ -14,7 +14,7 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.iceberg import snapshots
 from lakebed.spec.actions import Metadata
 from lakebed.spec.schema import DOUBLE, StructField
-from testkit.iceberg_tables import (
+from testkit.tables.iceberg_tables import (
     ON,
     by_pyiceberg,
     check_same,

@@ -29,7 +29,7 @@ from lakebed.spec.schema import (
     StructField,
     StructType,
 )
-from testkit.iceberg_tables import (
+from testkit.tables.iceberg_tables import (
     ON,
     by_duckdb,
     by_pyiceberg,

@@ -14,7 +14,7 @@ import lakebed
 from lakebed.errors import StorageError
 from lakebed.iceberg import document as documents
 from lakebed.iceberg import publish
-from testkit.iceberg_tables import (
+from testkit.tables.iceberg_tables import (
     by_pyiceberg,
     check_same,
     commit,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakebed
-from testkit.iceberg_tables import by_duckdb, by_pyiceberg, document, rows
+from testkit.tables.iceberg_tables import by_duckdb, by_pyiceberg, document, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

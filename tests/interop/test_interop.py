@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 import lakebed
-from testkit.other_readers import duckdb_with_delta
+from testkit.readers.other_readers import duckdb_with_delta
 
 UTC = dt.timezone.utc
 

@@ -4,7 +4,7 @@ import pytest
 
 from lakebed.storage import Store, open_store
 from testkit.faults import FaultStore
-from testkit.log_tables import listed_store, memory_store
+from testkit.tables.log_tables import listed_store, memory_store
 
 
 @pytest.fixture(params=["probed", "listed"])

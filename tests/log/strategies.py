@@ -37,7 +37,7 @@ from lakebed.spec.schema import (
     StructType,
     schema_to_json,
 )
-from testkit.log_tables import DAY, NOW
+from testkit.tables.log_tables import DAY, NOW
 
 WEEK = 7 * DAY
 Key = tuple[str, str | None]

@@ -31,7 +31,7 @@ from lakebed.spec.columns.column_mapping import assign_column_mapping
 from lakebed.spec.schema import DATE, LONG, STRING, StructField, StructType, schema_to_json
 from lakebed.spec.vector_descriptors import inline_vector, new_file, stored_vector
 from lakebed.storage import Store
-from testkit.log_tables import (
+from testkit.tables.log_tables import (
     SCHEMA,
     create,
     file,

@@ -21,7 +21,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.storage import Store, open_store
-from testkit.log_tables import NOW, listed_store, memory_store
+from testkit.tables.log_tables import NOW, listed_store, memory_store
 
 KINDS: list[tuple[Kind | None, bool | int | None]] = [
     (None, None),

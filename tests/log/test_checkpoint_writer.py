@@ -25,7 +25,8 @@ from lakebed.spec.actions import DeletionVector, DomainMetadata, Protocol, Remov
 from lakebed.spec.schema import DOUBLE, LONG, STRING, StructField, StructType
 from lakebed.storage import Store
 from testkit.faults import Fault, FaultStore
-from testkit.log_tables import (
+from testkit.readers.other_readers import READERS, files_by_deltalake
+from testkit.tables.log_tables import (
     DAY,
     LEGACY,
     NOW,
@@ -43,7 +44,6 @@ from testkit.log_tables import (
     paths,
     write_commit,
 )
-from testkit.other_readers import READERS, files_by_deltalake
 
 KINDS: list[tuple[Kind, bool | int | None]] = [
     ("classic", None),

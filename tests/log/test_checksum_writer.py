@@ -26,7 +26,7 @@ from lakebed.spec.actions import (
 )
 from lakebed.storage import Store
 from testkit.faults import FaultStore
-from testkit.log_tables import (
+from testkit.tables.log_tables import (
     NOW,
     V2,
     append,

@@ -28,7 +28,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.storage import Store
 from testkit.faults import Fault
-from testkit.log_tables import (
+from testkit.tables.log_tables import (
     DAY,
     V2,
     create,

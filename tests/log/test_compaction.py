@@ -20,7 +20,7 @@ from lakebed.spec.actions import (
 )
 from lakebed.storage import Store
 from testkit.faults import FaultStore
-from testkit.log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
+from testkit.tables.log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
 
 def test_the_example_of_the_protocol() -> None:

@@ -24,7 +24,7 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
-from testkit.log_tables import file
+from testkit.tables.log_tables import file
 
 VECTOR = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 40, 6)
 

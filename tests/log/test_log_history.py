@@ -8,7 +8,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.log.versions.history import HISTORY_SCHEMA
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.storage import Store
-from testkit.log_tables import (
+from testkit.tables.log_tables import (
     create,
     file,
     forget_commits,

@@ -18,7 +18,7 @@ from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store
 from testkit.faults import FaultStore
-from testkit.log_tables import (
+from testkit.tables.log_tables import (
     V2,
     append,
     create,

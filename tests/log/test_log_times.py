@@ -13,7 +13,7 @@ from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.spec.properties import TableProperties
-from testkit.log_tables import file, grow, listed_store, memory_store, metadata, write_commit
+from testkit.tables.log_tables import file, grow, listed_store, memory_store, metadata, write_commit
 from testkit.timed_store import TimedStore
 
 ICT = Protocol(1, 7, None, ("inCommitTimestamp", "appendOnly", "invariants"))

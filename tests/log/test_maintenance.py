@@ -15,7 +15,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Remove
 from lakebed.storage import Store
 from testkit.faults import Fault, FaultStore
-from testkit.log_tables import (
+from testkit.tables.log_tables import (
     DAY,
     NOW,
     V2,

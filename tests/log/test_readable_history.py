@@ -20,8 +20,8 @@ from lakebed.log.versions.readable import readable_versions, unreadable_versions
 from lakebed.spec.actions import Add
 from lakebed.spec.version_ranges import VersionRanges, ranges_text, spans_of
 from lakebed.storage import open_store
-from testkit.aged_tables import AgedTable
 from testkit.faults import FaultStore
+from testkit.tables.aged_tables import AgedTable
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import lakebed
 from lakebed.errors import InvalidArgumentError
 from lakebed.spark.read.scan_reports import ScanReport
-from testkit.deleted_rows import delete
+from testkit.tables.deleted_rows import delete
 
 
 @pytest.fixture(scope="module")

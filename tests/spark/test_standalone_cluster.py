@@ -16,10 +16,10 @@ import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
-from testkit.arbitrary_tables import commit
-from testkit.log_json import log_files
-from testkit.other_readers import read_elsewhere
-from testkit.standalone_cluster import run_application, standalone_cluster
+from testkit.readers.log_json import log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.servers.standalone_cluster import run_application, standalone_cluster
+from testkit.tables.arbitrary_tables import commit
 
 APPLICATION = Path(__file__).parent / "cluster_application.py"
 REGIONS = ("north", "south", "west")

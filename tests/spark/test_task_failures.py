@@ -19,9 +19,9 @@ import pytest
 from deltalake import DeltaTable
 
 import lakebed
-from testkit.log_json import data_files, log_files
-from testkit.other_readers import read_elsewhere
-from testkit.standalone_cluster import environ, run_application, standalone_cluster
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.servers.standalone_cluster import environ, run_application, standalone_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

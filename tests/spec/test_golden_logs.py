@@ -17,7 +17,7 @@ from lakebed.spec.partition_values import parse_column, serialize_column
 from lakebed.spec.paths import decode_path, encode_path, is_absolute
 from lakebed.spec.properties import PROPERTIES, normalized_key
 from lakebed.spec.schema import DataType, StructField, parse_schema
-from testkit.golden_tables import GOLDEN, golden_entries, needs_golden
+from testkit.tables.golden_tables import GOLDEN, golden_entries, needs_golden
 
 pytestmark = needs_golden
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lakebed.errors import SchemaError
 from lakebed.spec import schema as s
-from testkit.golden_tables import GOLDEN, needs_golden
 from testkit.schemas import any_schemas, data_types, json_values, schemas
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 TABLES = GOLDEN / "tables"
 

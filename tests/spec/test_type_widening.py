@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from lakebed.errors import SchemaError, UnsupportedFeatureError
 from lakebed.spec import schema as s
 from lakebed.spec.columns import type_widening as tw
-from testkit.golden_tables import GOLDEN, needs_golden
 from testkit.schemas import data_types, decimals
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 TABLES = GOLDEN / "tables"
 

@@ -13,7 +13,7 @@ import pytest
 from lakebed.errors import ObjectNotFoundError, StorageError
 from lakebed.storage import open_store
 from lakebed.storage.copying import copy_object
-from testkit.numbered_tables import opened
+from testkit.tables.numbered_tables import opened
 
 DATA = os.urandom(3_000_000)
 

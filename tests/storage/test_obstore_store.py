@@ -26,8 +26,8 @@ from lakebed.errors import (
 )
 from lakebed.storage import Store, open_store
 from lakebed.storage.obstore import obstore_client, obstore_library, obstore_listing
-from testkit.s3_server import S3Server
-from testkit.stub_s3 import StubS3, stub
+from testkit.servers.s3_server import S3Server
+from testkit.servers.stub_s3 import StubS3, stub
 
 __all__ = ["stub"]
 

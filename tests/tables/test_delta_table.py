@@ -23,8 +23,8 @@ from lakebed.errors import InvalidArgumentError, TableNotFoundError
 from lakebed.spark.session.enabled import is_enabled
 from lakebed.tables import delta_table, merge_builder
 from lakebed.tables.merge_builder import DeltaMergeBuilder
-from testkit.other_readers import values_by_id
-from testkit.spark_tables import job_count, settings
+from testkit.readers.other_readers import values_by_id
+from testkit.tables.spark_tables import job_count, settings
 
 # As delta-spark's documentation gives them.
 SIGNATURES = {

@@ -23,7 +23,7 @@ from lakebed.errors import (
 )
 from lakebed.spec.features import supported_features
 from lakebed.tables import DeltaTable, IdentityGenerator
-from testkit.spark_tables import settings
+from testkit.tables.spark_tables import settings
 
 
 def test_a_table_is_built_and_works(spark: SparkSession, tmp_path: Path) -> None:

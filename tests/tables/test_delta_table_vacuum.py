@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import InvalidArgumentError
-from testkit.spark_tables import settings
+from testkit.tables.spark_tables import settings
 
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 LOGGING = "spark.databricks.delta.vacuum.logging.enabled"

@@ -26,10 +26,10 @@ from lakebed.errors import (
 )
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
 from lakebed.tables.render import size_text
-from testkit.arbitrary_tables import make_table, rows
-from testkit.log_json import log_files
-from testkit.other_readers import read_elsewhere
+from testkit.readers.log_json import log_files
+from testkit.readers.other_readers import read_elsewhere
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import make_table, rows
 
 DATA = pa.table({"id": [1, 2, 3, 4], "part": ["a", "a", "b", None]})
 

@@ -24,7 +24,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, DomainMetadata, Txn
 from lakebed.storage import Store
 from lakebed.transaction import Committed, Conflict, IsolationLevel, Operation, Transaction
-from testkit.small_tables import column, create, features, file, metadata, removal, vector
+from testkit.tables.small_tables import column, create, features, file, metadata, removal, vector
 
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = IsolationLevel
 EVERY = (SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT)

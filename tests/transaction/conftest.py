@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lakebed.storage import Store, open_store
-from testkit.small_tables import new_memory_url
+from testkit.tables.small_tables import new_memory_url
 
 
 @pytest.fixture(params=["local", "memory"])

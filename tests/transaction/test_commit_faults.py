@@ -30,8 +30,8 @@ from lakebed.transaction import (
     already_committed,
 )
 from testkit.faults import Fault, FaultStore, Killed, Mode
-from testkit.independent_replay import Replayed, check, copy_out
-from testkit.small_tables import (
+from testkit.readers.independent_replay import Replayed, check, copy_out
+from testkit.tables.small_tables import (
     IMPATIENT,
     PLAIN,
     WRITE,

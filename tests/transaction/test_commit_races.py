@@ -16,8 +16,8 @@ from lakebed.spec.actions import Txn
 from lakebed.storage import Store
 from lakebed.transaction import Committed, Conflict, Operation, Outcome, Retries, Transaction
 from testkit.faults import FaultStore
-from testkit.independent_replay import check, copy_out
-from testkit.small_tables import (
+from testkit.readers.independent_replay import check, copy_out
+from testkit.tables.small_tables import (
     CREATE,
     PLAIN,
     WRITE,

@@ -19,9 +19,9 @@ import pytest
 
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store
-from testkit.independent_replay import Replayed, check, copy_out
-from testkit.s3_server import S3Server
-from testkit.small_tables import create
+from testkit.readers.independent_replay import Replayed, check, copy_out
+from testkit.servers.s3_server import S3Server
+from testkit.tables.small_tables import create
 
 WORKERS = 8
 COMMITS = 50

@@ -38,7 +38,7 @@ from lakebed.transaction import (
     Retries,
     Transaction,
 )
-from testkit.small_tables import create, features, file, removal
+from testkit.tables.small_tables import create, features, file, removal
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from lakebed.spec.actions import Action, AddCdc, DomainMetadata, Txn
 from lakebed.transaction.isolation import IsolationLevel, choose_level
-from testkit.small_tables import file, metadata, removal
+from testkit.tables.small_tables import file, metadata, removal
 
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = IsolationLevel
 

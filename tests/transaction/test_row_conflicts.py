@@ -35,7 +35,7 @@ from lakebed.transaction import (
     Transaction,
     is_retryable,
 )
-from testkit.marked_tables import (
+from testkit.tables.marked_tables import (
     DELETE,
     ONE,
     TRACKED,
@@ -49,7 +49,15 @@ from testkit.marked_tables import (
     rows,
     vector_files,
 )
-from testkit.small_tables import append, create, features, file, new_memory_url, removal, vector
+from testkit.tables.small_tables import (
+    append,
+    create,
+    features,
+    file,
+    new_memory_url,
+    removal,
+    vector,
+)
 
 UPDATE = Operation("UPDATE")
 

@@ -20,7 +20,7 @@ from lakebed.storage import Store, open_store
 from lakebed.transaction import Committed, IsolationLevel, Transaction
 from lakebed.transaction.row_marks import with_wide_bounds
 from testkit.faults import Fault, FaultStore, Mode
-from testkit.marked_tables import (
+from testkit.tables.marked_tables import (
     DELETE,
     ONE,
     TRACKED,
@@ -35,7 +35,7 @@ from testkit.marked_tables import (
     vector_files,
     vector_path,
 )
-from testkit.small_tables import IMPATIENT, append, create, file, metadata, removal
+from testkit.tables.small_tables import IMPATIENT, append, create, file, metadata, removal
 
 
 def test_a_mark_is_a_remove_and_the_same_file_with_a_vector(store: Store) -> None:

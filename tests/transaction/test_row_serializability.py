@@ -26,8 +26,8 @@ from lakebed.transaction import (
     Transaction,
     is_retryable,
 )
-from testkit.marked_tables import PROTOCOL, gone, live, rows
-from testkit.small_tables import create, file, metadata, new_memory_url, removal
+from testkit.tables.marked_tables import PROTOCOL, gone, live, rows
+from testkit.tables.small_tables import create, file, metadata, new_memory_url, removal
 
 MOVED = 13
 VALUES = 40

@@ -13,7 +13,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.storage import open_store
 from lakebed.transaction import Committed, Conflict, IsolationLevel, Operation, Transaction
-from testkit.small_tables import create, file, metadata, new_memory_url, removal
+from testkit.tables.small_tables import create, file, metadata, new_memory_url, removal
 
 PARTITIONS = 3
 State = dict[str, int]

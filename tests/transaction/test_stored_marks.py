@@ -11,7 +11,7 @@ from lakebed.log.vectors import StoredRows, deleted_rows
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage import Store
 from lakebed.transaction import Transaction
-from testkit.marked_tables import (
+from testkit.tables.marked_tables import (
     DELETE,
     actions_of,
     delete,
@@ -21,7 +21,7 @@ from testkit.marked_tables import (
     rows,
     vector_files,
 )
-from testkit.small_tables import append, file
+from testkit.tables.small_tables import append, file
 
 
 def stored(snapshot: Snapshot, path: str, *indexes: int) -> StoredRows:

@@ -27,8 +27,17 @@ from lakebed.transaction import (
     already_committed,
 )
 from testkit.faults import FaultStore
-from testkit.independent_replay import check, copy_out
-from testkit.small_tables import CREATE, PLAIN, WRITE, append, create, file, metadata, removal
+from testkit.readers.independent_replay import check, copy_out
+from testkit.tables.small_tables import (
+    CREATE,
+    PLAIN,
+    WRITE,
+    append,
+    create,
+    file,
+    metadata,
+    removal,
+)
 
 
 def read(store: Store, version: int) -> list[dict[str, Any]]:

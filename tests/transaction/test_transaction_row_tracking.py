@@ -13,7 +13,7 @@ from lakebed.spec.actions import CommitInfo, DomainMetadata
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
 from lakebed.transaction.row_tracking import high_water_mark
-from testkit.small_tables import WRITE, append, create, features, file, metadata, removal
+from testkit.tables.small_tables import WRITE, append, create, features, file, metadata, removal
 
 TRACKED = features("domainMetadata", "rowTracking")
 COLUMNS = {

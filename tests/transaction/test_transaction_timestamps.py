@@ -14,7 +14,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
-from testkit.small_tables import WRITE, append, create, features, file, metadata
+from testkit.tables.small_tables import WRITE, append, create, features, file, metadata
 
 STAMPED = features("inCommitTimestamp")
 ON = metadata(enableInCommitTimestamps="true")

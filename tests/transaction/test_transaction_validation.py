@@ -20,7 +20,7 @@ from lakebed.spec.actions import (
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
 from testkit.faults import FaultStore
-from testkit.small_tables import (
+from testkit.tables.small_tables import (
     PLAIN,
     WRITE,
     append,

@@ -20,10 +20,10 @@ from lakebed.errors import (
     SchemaError,
 )
 from lakebed.spec.actions import DomainMetadata
-from testkit.arbitrary_tables import commit
-from testkit.log_json import last_commit, operations
-from testkit.other_readers import by_duckdb
 from testkit.other_writers import interrupted
+from testkit.readers.log_json import last_commit, operations
+from testkit.readers.other_readers import by_duckdb
+from testkit.tables.arbitrary_tables import commit
 
 ROWS = pa.table(
     {

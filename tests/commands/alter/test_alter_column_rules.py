@@ -14,10 +14,10 @@ import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError, SchemaError, UnsupportedFeatureError
 from lakebed.spec.columns.column_metadata import IDENTITY_START, IDENTITY_STEP
 from lakebed.spec.schema import LONG, VOID
-from testkit.arbitrary_tables import make_table
-from testkit.log_json import operations, schema_json
-from testkit.other_readers import by_duckdb
+from testkit.readers.log_json import operations, schema_json
+from testkit.readers.other_readers import by_duckdb
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import make_table
 
 WIDE = {"delta.enableTypeWidening": "true"}
 

@@ -22,11 +22,11 @@ from lakebed.errors import (
 )
 from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
-from testkit.arbitrary_tables import make_table
-from testkit.log_json import last_commit, operations, schema_json
-from testkit.other_readers import by_deltalake, by_duckdb, ordered
 from testkit.other_writers import interrupted
+from testkit.readers.log_json import last_commit, operations, schema_json
+from testkit.readers.other_readers import by_deltalake, by_duckdb, ordered
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import make_table
 
 ITEM = {"sku": "a", "count": 1}
 ROWS = pa.table(

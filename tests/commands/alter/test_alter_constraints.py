@@ -20,9 +20,9 @@ from lakebed.errors import (
     PredicateError,
 )
 from lakebed.spec.features import is_supported
-from testkit.log_json import last_commit, operations
-from testkit.other_readers import by_deltalake
 from testkit.other_writers import interrupted
+from testkit.readers.log_json import last_commit, operations
+from testkit.readers.other_readers import by_deltalake
 
 ROWS = pa.table({"id": [1, 2, 3], "v": ["a", "b", None]})
 

@@ -18,8 +18,8 @@ from lakebed.commands.create.create_table import create_table
 from lakebed.errors import ConflictError, LakebedError
 from lakebed.storage import Store, open_store
 from testkit.faults import Fault, FaultStore, Killed
-from testkit.other_readers import by_duckdb, ordered
 from testkit.other_writers import target
+from testkit.readers.other_readers import by_duckdb, ordered
 
 
 class _WriteFaults(FaultStore):

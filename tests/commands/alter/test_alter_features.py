@@ -32,11 +32,11 @@ from lakebed.spec.actions import DomainMetadata, Protocol
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import VARIANT
 from lakebed.transaction import Operation, Transaction
-from testkit.arbitrary_tables import commit, make_table
-from testkit.log_json import last_commit, operations, schema_json
-from testkit.other_readers import by_deltalake, by_duckdb, ordered
 from testkit.other_writers import interrupted
+from testkit.readers.log_json import last_commit, operations, schema_json
+from testkit.readers.other_readers import by_deltalake, by_duckdb, ordered
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import commit, make_table
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], "int32"), "p": ["a", "a", "b"]})
 NO_WAIT = {"delta.dropFeatureTruncateHistory.retentionDuration": "interval 0 hours"}

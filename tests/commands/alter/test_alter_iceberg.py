@@ -26,9 +26,9 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add
 from lakebed.storage import open_store
 from lakebed.transaction import Operation, Transaction
-from testkit.iceberg_compat_facts import problems
-from testkit.log_json import actions_of, configuration_of, live_adds, metadata_of
-from testkit.other_readers import by_deltalake, by_duckdb
+from testkit.readers.iceberg_compat_facts import problems
+from testkit.readers.log_json import actions_of, configuration_of, live_adds, metadata_of
+from testkit.readers.other_readers import by_deltalake, by_duckdb
 
 V1 = {"delta.enableIcebergCompatV1": "true"}
 V2 = {"delta.enableIcebergCompatV2": "true"}

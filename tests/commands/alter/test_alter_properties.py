@@ -22,9 +22,9 @@ from lakebed.errors import (
     UnsupportedFeatureError,
 )
 from lakebed.spec.features import supported_features
-from testkit.log_json import last_commit, operations, schema_json
-from testkit.other_readers import by_deltalake, by_duckdb, ordered
 from testkit.other_writers import interrupted, target
+from testkit.readers.log_json import last_commit, operations, schema_json
+from testkit.readers.other_readers import by_deltalake, by_duckdb, ordered
 
 ROWS = pa.table({"id": [1, 2, 3], "s": pa.array([{"x": "a"}, None, {"x": "c"}])})
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import lakebed
 from lakebed.errors import SchemaError
-from testkit.other_readers import by_deltalake, by_duckdb
+from testkit.readers.other_readers import by_deltalake, by_duckdb
 
 NAMES = ("a", "b", "c", "d", "B")
 TYPES = ("int", "bigint", "string", "double")

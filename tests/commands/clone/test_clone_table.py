@@ -27,10 +27,14 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog
 from lakebed.spec.features import is_supported
 from lakebed.storage import Store, open_store
-from testkit.arbitrary_tables import add_file, make_table
 from testkit.faults import FaultStore, killed_at_every_call
-from testkit.log_json import last
-from testkit.numbered_tables import (
+from testkit.other_writers import Meanwhile
+from testkit.readers.log_json import last
+from testkit.readers.other_readers import read_elsewhere
+from testkit.schemas import column
+from testkit.servers.s3_server import S3Server
+from testkit.tables.arbitrary_tables import add_file, make_table
+from testkit.tables.numbered_tables import (
     VECTORS,
     delete,
     ids,
@@ -40,10 +44,6 @@ from testkit.numbered_tables import (
     numbers,
     opened,
 )
-from testkit.other_readers import read_elsewhere
-from testkit.other_writers import Meanwhile
-from testkit.s3_server import S3Server
-from testkit.schemas import column
 
 
 @pytest.fixture

@@ -27,12 +27,12 @@ from lakebed.errors import (
 from lakebed.log.table_log import TableLog
 from lakebed.spec.schema import DATE, INTEGER, LONG, STRING, TIMESTAMP, StructField, StructType
 from lakebed.storage import Store
-from testkit.arbitrary_tables import rows
 from testkit.faults import killed_at_every_call
-from testkit.log_json import actions, last
-from testkit.numbered_tables import numbers, opened
-from testkit.other_readers import read_elsewhere, rows_by_deltalake, rows_by_duckdb
 from testkit.other_writers import Meanwhile
+from testkit.readers.log_json import actions, last
+from testkit.readers.other_readers import read_elsewhere, rows_by_deltalake, rows_by_duckdb
+from testkit.tables.arbitrary_tables import rows
+from testkit.tables.numbered_tables import numbers, opened
 
 
 @pytest.fixture

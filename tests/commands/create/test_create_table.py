@@ -24,9 +24,9 @@ from lakebed.errors import (
 from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION, Identity, with_identity
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
-from testkit.log_json import last_commit, operations
-from testkit.other_readers import by_deltalake, by_duckdb
 from testkit.other_writers import interrupted, target
+from testkit.readers.log_json import last_commit, operations
+from testkit.readers.other_readers import by_deltalake, by_duckdb
 
 SCHEMA = StructType(
     (

@@ -19,9 +19,9 @@ from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.schema import STRING
-from testkit.arbitrary_tables import commit, make_table
-from testkit.numbered_tables import VECTORS, delete, make, numbers, opened
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import commit, make_table
+from testkit.tables.numbered_tables import VECTORS, delete, make, numbers, opened
 
 MIB = 1024 * 1024
 TOPICS = {

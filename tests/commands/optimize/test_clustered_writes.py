@@ -18,7 +18,7 @@ import lakebed
 from lakebed.commands.optimize.clustered_writes import MIN_SIZE, MODE
 from lakebed.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.internals.plan_costs import estimated_bytes, is_cheap
-from testkit.spark_tables import settings
+from testkit.tables.spark_tables import settings
 
 ROWS = 4000
 SMALL_FILES = {"delta.targetFileSize": "20kb"}

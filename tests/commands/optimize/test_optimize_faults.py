@@ -28,9 +28,9 @@ from lakebed.storage import Store
 from lakebed.tables import DeltaOptimizeBuilder
 from lakebed.transaction import Operation, Transaction
 from testkit.faults import Fault, FaultStore, Killed
-from testkit.other_readers import rows_by_deltalake, rows_by_duckdb
-from testkit.spark_tables import settings
-from testkit.standalone_cluster import environ
+from testkit.readers.other_readers import rows_by_deltalake, rows_by_duckdb
+from testkit.servers.standalone_cluster import environ
+from testkit.tables.spark_tables import settings
 
 Rows = list[tuple[object, ...]]
 SMALL_BATCHES = {

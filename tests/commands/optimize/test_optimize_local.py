@@ -31,7 +31,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
-from testkit.other_readers import duckdb_with_delta
+from testkit.readers.other_readers import duckdb_with_delta
 
 ZORDER = OptimizeRequest(zorder_by=(("id",), ("name",)))
 MAX_FILE = "spark.databricks.delta.optimize.maxFileSize"

@@ -19,9 +19,9 @@ from lakebed.errors import (
     SchemaError,
     TablePropertyError,
 )
-from testkit.iceberg_compat_facts import problems
-from testkit.log_json import actions_of, configuration_of, live_adds
-from testkit.other_readers import read_elsewhere
+from testkit.readers.iceberg_compat_facts import problems
+from testkit.readers.log_json import actions_of, configuration_of, live_adds
+from testkit.readers.other_readers import read_elsewhere
 
 FORMATS = "delta.universalFormat.enabledFormats"
 LOCAL = "spark.lakebed.optimize.localBytes"

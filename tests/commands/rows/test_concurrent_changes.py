@@ -20,7 +20,8 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from testkit.changing_writer import (
+from testkit.readers.other_readers import duckdb_with_delta
+from testkit.servers.changing_writer import (
     Change,
     Death,
     Kind,
@@ -31,7 +32,6 @@ from testkit.changing_writer import (
     random_changes,
     started,
 )
-from testkit.other_readers import duckdb_with_delta
 
 Rows = dict[int, tuple[int, str]]
 """n and last by id."""

@@ -26,7 +26,7 @@ from lakebed.errors import (
 )
 from lakebed.spark.planes import SETTING
 from lakebed.spec.schema import StructType, parse_schema
-from testkit.spark_tables import create, last_commit, settings
+from testkit.tables.spark_tables import create, last_commit, settings
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 COPIES = {"delta.enableDeletionVectors": "false"}

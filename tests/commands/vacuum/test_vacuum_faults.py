@@ -16,9 +16,9 @@ from lakebed.errors import StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import readable_versions
 from lakebed.storage import ObjectMeta, Store, open_store
-from testkit.aged_tables import AgedTable
 from testkit.faults import Fault, FaultStore, Killed
-from testkit.small_tables import append, create, file, new_memory_url
+from testkit.tables.aged_tables import AgedTable
+from testkit.tables.small_tables import append, create, file, new_memory_url
 
 
 def worn(folder: Path) -> AgedTable:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lakebed.commands.vacuum import VacuumResult
 from lakebed.errors import InvalidArgumentError
 from lakebed.log.versions.readable import readable_versions
-from testkit.aged_tables import DAY, HOUR, RETENTION, AgedTable, FedTable
+from testkit.tables.aged_tables import DAY, HOUR, RETENTION, AgedTable, FedTable
 
 NUMBER = st.integers(0, 9)
 CHANGE = st.one_of(

@@ -11,8 +11,8 @@ from lakebed.commands.vacuum.candidates import from_inventory
 from lakebed.commands.vacuum.last_vacuum import LAST_VACUUM, last_vacuumed
 from lakebed.errors import InvalidArgumentError
 from lakebed.storage import open_store
-from testkit.aged_tables import DAY, AgedTable, put
 from testkit.faults import FaultStore
+from testkit.tables.aged_tables import DAY, AgedTable, put
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Add, AddCdc, Protocol
 from lakebed.spec.vector_descriptors import relative_path
 from lakebed.storage import open_store
-from testkit.aged_tables import DAY, HOUR, START, AgedTable, put
-from testkit.small_tables import column, create, features, metadata
+from testkit.tables.aged_tables import DAY, HOUR, START, AgedTable, put
+from testkit.tables.small_tables import column, create, features, metadata
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
-from testkit.other_readers import values_by_id
-from testkit.spark_tables import settings
+from testkit.readers.other_readers import values_by_id
+from testkit.tables.spark_tables import settings
 
 Change = tuple[int, int, str]
 

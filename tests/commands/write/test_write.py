@@ -27,9 +27,9 @@ from lakebed.errors import (
     TableExistsError,
     TablePropertyError,
 )
-from testkit.arbitrary_tables import rows
-from testkit.log_json import data_files, log_files
-from testkit.other_readers import read_elsewhere
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.tables.arbitrary_tables import rows
 
 ONE = pa.table({"id": [1, 2], "name": ["a", None]})
 TWO = pa.table({"id": [3], "name": ["c"]})

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, SchemaError, SchemaMismatchError
-from testkit.other_readers import read_elsewhere
+from testkit.readers.other_readers import read_elsewhere
 
 ROWS = pa.table({"x": [1, 2], "y": ["a", "b"], "s": pa.array([{"z": 1}, {"z": 2}])})
 

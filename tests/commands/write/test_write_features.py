@@ -16,10 +16,10 @@ from lakebed.spec.actions import DomainMetadata, Protocol
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.features import supported_features
 from lakebed.spec.schema import VARIANT, walk
-from testkit.arbitrary_tables import commit, make_table, rows, schema_of
-from testkit.log_json import data_files, log_files
-from testkit.other_readers import read_elsewhere
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import commit, make_table, rows, schema_of
 
 DATA = pa.table({"id": [1, 2], "s": pa.array([{"x": "a"}, None])})
 

@@ -33,10 +33,10 @@ from lakebed.spec.schema import (
     StructType,
     as_nullable,
 )
-from testkit.arbitrary_tables import make_table, rows
-from testkit.log_json import data_files, log_files
-from testkit.other_readers import read_elsewhere
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import make_table, rows
 
 
 @pytest.fixture

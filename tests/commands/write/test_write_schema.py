@@ -32,10 +32,10 @@ from lakebed.spec.schema import (
     StructField,
     StructType,
 )
-from testkit.arbitrary_tables import add_file, make_table, rows
-from testkit.log_json import data_files, log_files
-from testkit.other_readers import read_elsewhere
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table, rows
 
 BASE = pa.table({"id": [1], "who": pa.array([{"name": "a"}])})
 

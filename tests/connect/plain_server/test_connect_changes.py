@@ -15,7 +15,7 @@ from lakebed.commands.merge import merge_rows as merge
 from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.transaction import Transaction
-from testkit.other_readers import values_by_id
+from testkit.readers.other_readers import values_by_id
 
 AMBIGUOUS = r"nobody can tell which"
 

@@ -24,9 +24,9 @@ from lakebed.errors import (
 from lakebed.spark.planes import SETTING
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.schema import LONG, StructField, StructType
-from testkit.other_readers import read_elsewhere
-from testkit.s3_server import S3Server
-from testkit.spark_tables import create, load, save, settings
+from testkit.readers.other_readers import read_elsewhere
+from testkit.servers.s3_server import S3Server
+from testkit.tables.spark_tables import create, load, save, settings
 
 
 def ids(path: Path) -> list[int]:

@@ -13,8 +13,8 @@ from pyspark.sql.functions import array, col, expr, lit, transform, udf, when
 import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import InvalidArgumentError, SchemaError
-from testkit.other_readers import values_by_id
-from testkit.spark_tables import settings
+from testkit.readers.other_readers import values_by_id
+from testkit.tables.spark_tables import settings
 
 AMBIGUOUS = r"nobody can tell which"
 

@@ -12,7 +12,7 @@ import lakebed
 from lakebed.spark.internals.jvm import ROW_INDEX
 from lakebed.spark.internals.session.rules import METADATA_ONLY, install_rule
 from lakebed.spark.native.vector_columns import HIDDEN
-from testkit.deleted_rows import delete
+from testkit.tables.deleted_rows import delete
 
 
 def test_the_compiler_of_spark_compiles_rules_and_the_optimizer_takes_them(

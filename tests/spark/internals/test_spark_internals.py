@@ -28,10 +28,10 @@ from lakebed.spark.internals.plans import equal_keys, is_deterministic, is_stabl
 from lakebed.spark.internals.session.rules import DELTA_FILES, compiled
 from lakebed.spark.internals.static_calls import BYTE_ARRAY_OFFSET
 from lakebed.spark.native.file_status import encode_groups
-from testkit.arbitrary_tables import add_file, make_table
 from testkit.gauges import gateway_commands
-from testkit.scan_facts import load
+from testkit.readers.scan_facts import load
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 LONG_COLUMN = (
     '{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}'

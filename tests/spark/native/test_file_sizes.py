@@ -20,9 +20,9 @@ from lakebed.spec.actions import Add
 from lakebed.spec.limits import DATA_FILE_BYTES, SMALLEST_FILE_BYTES
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
-from testkit.arbitrary_tables import add_file, make_table
-from testkit.scan_facts import load
+from testkit.readers.scan_facts import load
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 ROWS = 100
 

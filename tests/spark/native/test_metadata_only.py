@@ -23,9 +23,9 @@ from lakebed.spark.native.file_index import DeltaFileIndex
 from lakebed.spark.native.vector_columns import HIDDEN
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import DATE, INTEGER, LONG, DecimalType
-from testkit.arbitrary_tables import add_file, commit, make_table
-from testkit.deleted_rows import delete
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, commit, make_table
+from testkit.tables.deleted_rows import delete
 
 SETTING = "spark.lakebed.metadataOnly.enabled"
 MONEY = pa.decimal128(12, 2)

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed.spec.columns.column_mapping import physical_name
 from lakebed.spec.schema import STRING, StructField, StructType, schema_to_json, transform
-from testkit.arbitrary_tables import add_file, commit, make_table
-from testkit.scan_facts import assert_native, load, num_files, plan, pushed, rows
+from testkit.readers.scan_facts import assert_native, load, num_files, plan, pushed, rows
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, commit, make_table
 
 DATA = pa.table(
     {

@@ -20,10 +20,10 @@ from lakebed.spark.native.vector_columns import Bitmaps, BlockBitmaps, FlatBitma
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.schema import STRING, StructType
 from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
-from testkit.arbitrary_tables import add_file, make_table
-from testkit.other_readers import read_elsewhere
-from testkit.scan_facts import assert_native, load, num_files, pushed
+from testkit.readers.other_readers import read_elsewhere
+from testkit.readers.scan_facts import assert_native, load, num_files, pushed
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 

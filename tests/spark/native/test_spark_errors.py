@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 import lakebed
 from lakebed.errors import DataFileError, LakebedError, TableNotFoundError
 from lakebed.spark.native.file_listing import Listing
-from testkit.arbitrary_tables import add_file, make_table
-from testkit.log_json import data_files
-from testkit.scan_facts import load
+from testkit.readers.log_json import data_files
+from testkit.readers.scan_facts import load
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 ROWS = pa.table({"n": list(range(100)), "s": ["some text that takes place"] * 100})
 

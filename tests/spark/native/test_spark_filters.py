@@ -22,9 +22,18 @@ from lakebed.expressions import parse_predicate
 from lakebed.log.selection import select_files
 from lakebed.spec.columns.column_metadata import GENERATION_EXPRESSION
 from lakebed.spec.schema import DATE, TIMESTAMP, StructField
-from testkit.arbitrary_tables import add_file, make_table
-from testkit.scan_facts import assert_native, chosen, load, num_files, plan, pushed, raw_files, rows
+from testkit.readers.scan_facts import (
+    assert_native,
+    chosen,
+    load,
+    num_files,
+    plan,
+    pushed,
+    raw_files,
+    rows,
+)
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 UTC = dt.timezone.utc
 D = decimal.Decimal

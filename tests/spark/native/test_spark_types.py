@@ -32,10 +32,10 @@ from lakebed.spec.schema import (
     MapType,
     StructType,
 )
-from testkit.arbitrary_tables import add_file, make_table
-from testkit.other_readers import read_elsewhere
-from testkit.scan_facts import assert_native, load, num_files, rows
+from testkit.readers.other_readers import read_elsewhere
+from testkit.readers.scan_facts import assert_native, load, num_files, rows
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 UTC = dt.timezone.utc
 WIDENED = [

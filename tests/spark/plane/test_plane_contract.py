@@ -30,11 +30,11 @@ from lakebed.spark.planes import SETTING, plane_for
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.spec.schema import DATE, LONG, STRING, TIMESTAMP, StructField, StructType
 from lakebed.storage import open_store
-from testkit.arbitrary_tables import rows
-from testkit.deleted_rows import delete
-from testkit.log_json import data_files
-from testkit.other_readers import read_elsewhere
-from testkit.spark_tables import create, load, save, settings
+from testkit.readers.log_json import data_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.tables.arbitrary_tables import rows
+from testkit.tables.deleted_rows import delete
+from testkit.tables.spark_tables import create, load, save, settings
 
 pytestmark = pytest.mark.usefixtures("plane")
 PLANES = {"native": NativePlane, "workers": WorkersPlane}

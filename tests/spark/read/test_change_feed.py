@@ -36,11 +36,11 @@ from lakebed.spec.columns.column_mapping import column_id, physical_name
 from lakebed.spec.schema import LONG, STRING, StructField, StructType, schema_to_json
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
-from testkit.arbitrary_tables import add_file, commit, make_table
-from testkit.golden_tables import GOLDEN, _hashing, golden_entries, name_of, needs_golden
-from testkit.scan_facts import assert_native, chosen
+from testkit.readers.scan_facts import assert_native, chosen
 from testkit.schemas import column
-from testkit.spark_tables import settings
+from testkit.tables.arbitrary_tables import add_file, commit, make_table
+from testkit.tables.golden_tables import GOLDEN, _hashing, golden_entries, name_of, needs_golden
+from testkit.tables.spark_tables import settings
 
 ENTRIES = [entry for entry in golden_entries() if "rows" in (entry.get("cdf") or {})]
 ALIKE = (

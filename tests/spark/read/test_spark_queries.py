@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import lakebed
-from testkit.scan_facts import assert_native, chosen, load, plan
+from testkit.readers.scan_facts import assert_native, chosen, load, plan
 
 DAYS = 50
 

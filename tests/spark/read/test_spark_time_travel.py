@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, VersionNotFoundError
-from testkit.scan_facts import load
+from testkit.readers.scan_facts import load
 
 DAY = 86_400
 NOON = 1_767_268_800  # 2026-01-01 12:00:00 UTC

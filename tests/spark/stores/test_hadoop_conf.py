@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from lakebed import DeltaTable
 from lakebed.errors import LakebedError
-from testkit.other_readers import ids_by_deltalake, values_by_id
-from testkit.s3_server import S3Server
+from testkit.readers.other_readers import ids_by_deltalake, values_by_id
+from testkit.servers.s3_server import S3Server
 
 RAW = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from testkit.log_json import data_files, log_files
-from testkit.other_readers import read_elsewhere
-from testkit.standalone_cluster import run_application
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.servers.standalone_cluster import run_application
 
 APPLICATION = Path(__file__).parent / "failing_worker_application.py"
 BEFORE = list(range(10_000, 10_010))

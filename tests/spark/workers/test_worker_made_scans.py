@@ -33,11 +33,11 @@ from lakebed.spec.schema import INTEGER, STRING, StructField
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
 from lakebed.storage.store import Store
-from testkit.arbitrary_tables import make_table, rows, schema_of
-from testkit.other_readers import read_elsewhere
-from testkit.s3_server import S3Server
+from testkit.readers.other_readers import read_elsewhere
 from testkit.schemas import column
-from testkit.spark_tables import save, settings
+from testkit.servers.s3_server import S3Server
+from testkit.tables.arbitrary_tables import make_table, rows, schema_of
+from testkit.tables.spark_tables import save, settings
 
 FILE, KIND = "__lakebed_file", "_change_type"
 COUNT = 35

@@ -34,8 +34,8 @@ from lakebed.spark.workers.write_tasks import WriteTask, added
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.spec.vector_descriptors import inline_vector
 from lakebed.storage import open_store
-from testkit.arbitrary_tables import add_file, make_table
 from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 SCHEMA = parse_schema(
     '{"type":"struct","fields":['

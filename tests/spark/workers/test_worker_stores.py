@@ -20,9 +20,9 @@ from lakebed.spark.planes import SETTING, plane_for
 from lakebed.spark.workers.data_source import LakebedSource
 from lakebed.spark.workers.workers_plane import register, register_if_free
 from lakebed.storage import open_store
-from testkit.other_readers import ids_by_deltalake
-from testkit.s3_server import S3Server
-from testkit.spark_tables import settings
+from testkit.readers.other_readers import ids_by_deltalake
+from testkit.servers.s3_server import S3Server
+from testkit.tables.spark_tables import settings
 
 
 def test_hadoop_has_no_connector_for_s3_here(spark: SparkSession) -> None:

@@ -19,9 +19,9 @@ from lakebed import DeltaTable
 from lakebed.spark.planes import SETTING
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.vector_descriptors import relative_path
-from testkit.log_json import data_files
-from testkit.other_readers import read_elsewhere
-from testkit.spark_tables import load, save, settings
+from testkit.readers.log_json import data_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.tables.spark_tables import load, save, settings
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 CHANGES = {"delta.enableChangeDataFeed": "true"}

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.errors import SchemaMismatchError
-from testkit.spark_tables import settings
+from testkit.tables.spark_tables import settings
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 

@@ -26,8 +26,8 @@ from lakebed.errors import (
     PartitionValueError,
     SchemaMismatchError,
 )
-from testkit.other_readers import other_reader
-from testkit.spark_tables import last_commit, load, save, settings
+from testkit.readers.other_readers import other_reader
+from testkit.tables.spark_tables import last_commit, load, save, settings
 
 
 def ids(path: Path) -> list[int]:

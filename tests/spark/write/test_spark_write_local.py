@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 import lakebed
 from lakebed.spec.schema import LONG, StructField, StructType
-from testkit.other_readers import other_reader
-from testkit.spark_tables import create, job_count, save
+from testkit.readers.other_readers import other_reader
+from testkit.tables.spark_tables import create, job_count, save
 
 ROWS = """
     SELECT * FROM VALUES

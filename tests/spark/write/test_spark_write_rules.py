@@ -25,9 +25,9 @@ from lakebed.spec.schema import (
     StructField,
     StructType,
 )
-from testkit.other_readers import other_reader
+from testkit.readers.other_readers import other_reader
 from testkit.schemas import struct
-from testkit.spark_tables import create, load, save
+from testkit.tables.spark_tables import create, load, save
 
 
 def refused(spark: SparkSession, path: Path, sql: str, what: str) -> None:

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.errors import SchemaError, SchemaMismatchError
-from testkit.other_readers import other_reader
-from testkit.spark_tables import load, save, settings
+from testkit.readers.other_readers import other_reader
+from testkit.tables.spark_tables import load, save, settings
 
 
 def test_an_error_shows_both_schemas_and_the_columns_that_differ(

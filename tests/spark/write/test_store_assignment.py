@@ -24,7 +24,7 @@ from lakebed.spark.planes import SETTING
 from lakebed.spark.write.store_casts import FOLLOWS_ANSI, POLICY
 from lakebed.spark.write.upcasts import can_up_cast
 from lakebed.spec import schema as s
-from testkit.spark_tables import settings
+from testkit.tables.spark_tables import settings
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 ANSI = "spark.sql.ansi.enabled"

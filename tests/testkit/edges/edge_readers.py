@@ -19,7 +19,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 import lakebed
 from testkit.edges.edge_values import Edge, Filter, Ids, kept_by_hand
-from testkit.other_readers import duckdb_with_delta
+from testkit.readers.other_readers import duckdb_with_delta
 
 
 class Reader(Protocol):

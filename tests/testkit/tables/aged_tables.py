@@ -37,8 +37,8 @@ from lakebed.spec.actions import Action, Add, AddCdc, Remove
 from lakebed.spec.paths import partition_directory
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
-from testkit.other_readers import duckdb_with_delta
-from testkit.small_tables import column, features, metadata
+from testkit.readers.other_readers import duckdb_with_delta
+from testkit.tables.small_tables import column, features, metadata
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

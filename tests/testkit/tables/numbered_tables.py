@@ -13,7 +13,7 @@ from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
-from testkit.other_readers import read_elsewhere, rows_by_duckdb
+from testkit.readers.other_readers import read_elsewhere, rows_by_duckdb
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 

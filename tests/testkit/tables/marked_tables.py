@@ -21,7 +21,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Metadata
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
-from testkit.small_tables import create, features, file, metadata
+from testkit.tables.small_tables import create, features, file, metadata
 
 PROTOCOL = features("deletionVectors", "domainMetadata", reader=("deletionVectors",))
 TRACKED = features("deletionVectors", "domainMetadata", "rowTracking", reader=("deletionVectors",))

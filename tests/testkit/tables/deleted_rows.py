@@ -11,7 +11,7 @@ from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.spec.actions import Remove
 from lakebed.spec.vector_descriptors import inline_vector
-from testkit.arbitrary_tables import commit
+from testkit.tables.arbitrary_tables import commit
 
 
 def delete(path: Path, indexes: list[int]) -> None:

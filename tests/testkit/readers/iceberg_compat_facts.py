@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from testkit.log_json import live_adds, metadata_of
+from testkit.readers.log_json import live_adds, metadata_of
 
 
 def problems(path: Path, version: int) -> list[str]:

@@ -24,7 +24,7 @@ from lakebed.errors import LakebedError, UnsupportedFeatureError
 
 NONE = "none"
 _NAMED = os.environ.get("LAKEBED_GOLDEN")
-_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "golden"
+_BESIDE = Path(__file__).resolve().parents[4] / "shared" / "golden"
 GOLDEN = Path(_NAMED or _BESIDE)
 IS_ANNOUNCED = _NAMED != NONE if _NAMED else GOLDEN.exists()
 ABSENT = f"there are no golden tables at {GOLDEN}"
