@@ -191,8 +191,8 @@ def test_idle_ones_end(monkeypatch: pytest.MonkeyPatch) -> None:
 SCRIPT = """
 import os, sys, time
 import lakebed
-from lakebed.arrow import many_files, reading_processes
-from lakebed.commands.optimize import local
+from lakebed.arrow.small_files import many_files, reading_processes
+from lakebed.commands.optimize import local_rewrite as local
 from lakebed.commands.optimize.bins import by_partition
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.files import ADD_FIELDS
