@@ -29,7 +29,7 @@ import lakebed
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 
-from gauges import gateway_commands
+from testkit.gauges import gateway_commands
 
 ROWS, ROUNDS = 20_000, 5
 Work = Callable[[Any, Path], Any]

@@ -25,10 +25,10 @@ import pyarrow as pa
 
 import lakebed
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from changing_writer import Kind, Plan, Shares, random_changes, started
-from connect_server import running_connect_server
+from testkit.servers.changing_writer import Kind, Plan, Shares, random_changes, started
+from testkit.servers.connect_server import running_connect_server
 
 KINDS: tuple[Kind, ...] = ("delete", "update", "merge")
 FILES = 3

@@ -23,13 +23,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "stores"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "transaction"))
 
-from independent_replay import Replayed, check, copy_out
 from real_servers import versitygw
-from small_tables import create
 
 from lakebed.storage import open_store
+from testkit.readers.independent_replay import Replayed, check, copy_out
+from testkit.tables.small_tables import create
 
 SCRIPT = Path(__file__).with_name("_store_writer.py")
 

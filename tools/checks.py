@@ -40,9 +40,18 @@ STATIC = (
     Check("Java", ("tools/java_sources.py",)),
 )
 
-_WITH_SPARK = ("tests/spark", "tests/golden", "tests/docs")
+_WITH_SPARK = (
+    *("tests/spark", "tests/sessions", "tests/tables", "tests/commands/optimize"),
+    *("tests/connect/plain_server", "tests/golden", "tests/docs"),
+)
+ON_ANOTHER_SPARK = (
+    *("tests/spark", "tests/sessions", "tests/tables", "tests/sql", "tests/connect"),
+    *("tests/commands/optimize", "tests/commands/rows", "tests/commands/write"),
+)
+"""What `./run test --spark VERSION` runs unless it is given tests."""
 PEERS = "tests/peers"
-"""Compares with delta-spark, whose JAR has to be downloaded: only `./run test --peers` runs it."""
+"""Compares with delta-spark, whose JAR has to be downloaded. `./run test --peers` runs all of it;
+where changes land its short form runs, the tests with the marker `short`."""
 # Two halves for two processors, of about the same length: the first has the tests of row changes.
 # Each has at most one Spark session, and a cache of its own: two runs of pytest that share one
 # overwrite each other's notes.
@@ -56,10 +65,10 @@ _AT_ONCE = 2
 """Suites that run at the same time. Each has a Spark of its own, of about two processors' work."""
 
 _CONTRACT = (
-    "tests/spark/test_plane_contract.py",
-    "tests/spark/test_native_source.py",
-    "tests/spark/test_spark_internals.py",
-    "tests/spark/test_jvm_rules.py",
+    "tests/spark/plane/test_plane_contract.py",
+    "tests/sessions/native/test_native_source.py",
+    "tests/spark/internals/test_spark_internals.py",
+    "tests/spark/internals/test_jvm_rules.py",
     "tests/sql/test_rows_by_plans.py",
     "tests/apis/test_apis.py",
 )
@@ -71,9 +80,30 @@ def contract(environment: Environment) -> Check:
     return Check(f"Spark {environment.spark}", ("-m", "pytest", "-o", cache, *_CONTRACT))
 
 
+def short_peers(environment: Environment) -> Check:
+    """A few minutes of the comparison with delta-spark: skipped where its JAR cannot be had."""
+    arguments = ("-o", "cache_dir=.pytest_cache/peers", "-m", "short", PEERS)
+    return Check(f"peers on {environment.spark}", ("-m", "pytest", *arguments))
+
+
 def java(environment: Environment) -> Check:
     """The Java sources with the jars of one environment, instead of all."""
     return Check(f"Java {environment.spark}", ("tools/java_sources.py", str(environment.folder)))
+
+
+def measured(check: Check) -> Check:
+    """The same tests, with a note of every branch that they take."""
+    assert check.arguments[:2] == ("-m", "pytest")
+    return Check(check.name, ("-m", "coverage", "run", *check.arguments))
+
+
+def coverage(*, of_all: bool) -> tuple[Check, ...]:
+    """After the measured tests. Those of all tests must reach the floor in `pyproject.toml`."""
+    floor = () if of_all else ("--fail-under=0",)
+    return (
+        Check("both halves", ("-m", "coverage", "combine", "--quiet")),
+        Check("coverage", ("-m", "coverage", "report", "--sort=cover", *floor)),
+    )
 
 
 def pytest(arguments: list[str]) -> Check:

@@ -10,16 +10,20 @@ from pathlib import Path
 
 import stores
 from checks import (
+    ON_ANOTHER_SPARK,
     PEERS,
     STATIC,
     SUITES,
     Check,
     contract,
+    coverage,
     java,
+    measured,
     pytest,
     report,
     run_checks,
     run_suites,
+    short_peers,
 )
 from environment import DEMO, DEV, Environment
 from peer_process import SPARK as SPARK_OF_PEERS
@@ -43,6 +47,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test --spark all  every check and test, and on the older Sparks what must hold on each
   ./run test --spark 4.4  try a Spark that Lakebed does not know yet, and show what broke
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
+  ./run test --coverage   every test, and which branches of the source none of them takes
   ./run test --stores     the servers of object stores that can be had, and the tests on them
   ./run check             only the static checks: format, lint, types, layers, Java
   ./run tidy              repair formatting and what else ruff can repair
@@ -75,6 +80,8 @@ def test(arguments: list[str]) -> int:
         return _test_peers(arguments[1:])
     if arguments and arguments[0] == "--stores":
         return _test_stores(arguments[1:])
+    if arguments and arguments[0] == "--coverage":
+        return _measure_coverage(arguments[1:])
     spark, rest = _choice_of_spark(arguments)
     if spark == ALL and rest:
         _require_java()
@@ -85,7 +92,7 @@ def test(arguments: list[str]) -> int:
         return _try_spark(_environment(DEV, spark), rest)
     if spark not in (None, ALL):
         _require_java()
-        suite = pytest(rest or ["tests/spark", "tests/changes", "tests/sql"])
+        suite = pytest(rest or list(ON_ANOTHER_SPARK))
         return report(run_checks(_environment(DEV, spark), (suite,)))
     if rest:
         return report(run_checks(_environment(DEV), (pytest(rest),)))
@@ -94,7 +101,8 @@ def test(arguments: list[str]) -> int:
 
 
 def _test_everything(*, older: bool) -> int:
-    """With `older` also what must hold on every Spark, on all but the newest."""
+    """With `older` also what must hold on every Spark, on all but the newest, and a comparison
+    with delta-spark in short."""
     environment = _environment(DEV)
     if os.environ.get("CI") == "true":
         stores.install_s3(ROOT)
@@ -103,6 +111,7 @@ def _test_everything(*, older: bool) -> int:
     others = [_environment(DEV, each) for each in SPARKS[:-1]] if older else []
     outcomes = run_checks(environment, STATIC)
     suites += [(each, contract(each)) for each in others]
+    suites += [(each, short_peers(each)) for each in others if each.spark == SPARK_OF_PEERS]
     return report([*outcomes, *run_suites(suites)])
 
 
@@ -190,6 +199,17 @@ def _test_peers(arguments: list[str]) -> int:
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     suite = pytest(arguments if named else [PEERS, *arguments])
     return report(run_checks(_environment(DEV, SPARK_OF_PEERS), (suite,)))
+
+
+def _measure_coverage(arguments: list[str]) -> int:
+    """Of all tests, which must reach a floor, or of those that the arguments name."""
+    _require_java()
+    environment = _environment(DEV)
+    named = [measured(pytest(arguments))] if arguments else [measured(each) for each in SUITES]
+    for notes in ROOT.glob(".coverage*"):
+        notes.unlink()
+    outcomes = run_suites([(environment, each) for each in named])
+    return report([*outcomes, *run_checks(environment, coverage(of_all=not arguments))])
 
 
 def _test_stores(arguments: list[str]) -> int:

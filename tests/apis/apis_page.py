@@ -51,7 +51,7 @@ PROGRAMS = [
     Program(
         "Spark Connect: `DeltaTable` at `lakebed server`",
         "reads writes changes",
-        "connect/test_served_tables.py::test_merge_with_all_clauses",
+        "connect/lakebed_server/test_served_tables.py::test_merge_with_all_clauses",
     ),
     Program(
         "`spark-sql`",

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import duckdb_extension_delta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +26,7 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.spec.actions import Add
 from lakebed.spec.paths import decode_path
+from testkit.readers.other_readers import duckdb_with_delta
 
 NAMES = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
 IDS = {"delta.columnMapping.mode": "id", "delta.enableRowTracking": "true"}
@@ -71,10 +70,7 @@ def make(path: Path, files: int = 9, **properties: str) -> list[str]:
 
 
 def rows_of(path: Path) -> list[str]:
-    folder = Path(duckdb_extension_delta.__file__).parent / "extensions"
-    extension = folder / f"v{duckdb.__version__}" / "delta.duckdb_extension"
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        connection.execute(f"load '{extension}'")
+    with duckdb_with_delta() as connection:
         found = connection.execute(f"select * from delta_scan('{path}')").to_arrow_table()
     return sorted(map(repr, found.to_pylist()))
 
@@ -197,7 +193,7 @@ import os, sys, time
 import lakebed
 from lakebed.arrow.small_files import many_files, reading_processes
 from lakebed.commands.optimize import local_rewrite as local
-from lakebed.commands.optimize.file_selection import by_partition
+from lakebed.commands.optimize.bins import by_partition
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 

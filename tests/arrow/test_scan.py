@@ -15,7 +15,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made_tables import add_file, column, commit, data_files, make_table, read_elsewhere, rows
 
 import lakebed
 from lakebed.errors import (
@@ -46,6 +45,10 @@ from lakebed.spec.schema import (
     transform,
 )
 from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
+from testkit.readers.log_json import data_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, commit, make_table, rows
 
 UTC = dt.timezone.utc
 

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made_tables import add_file, column, make_table
 
 import lakebed
 from lakebed.arrow.scan import plan_scan, read_batches
@@ -18,6 +17,8 @@ from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.schema import STRING
 from lakebed.spec.vector_descriptors import inline_vector
+from testkit.schemas import column
+from testkit.tables.arbitrary_tables import add_file, make_table
 
 # Row `n` of a file has the number FIRST + n.
 FIRST, COUNT = 1000, 35

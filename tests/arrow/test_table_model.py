@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_tables import read_elsewhere
 
 import lakebed
+from testkit.readers.other_readers import read_elsewhere
 
 SCHEMA = pa.schema(
     [

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from gauges import instructions
+from testkit.gauges import instructions
 
 FEW, MANY = 100, 800
 

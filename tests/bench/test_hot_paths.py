@@ -8,22 +8,18 @@ by 50; whatever becomes linear fails by far.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import lakebed
-from gauges import CountingStore, instructions
 from lakebed.log.listing.log_names import commit_path
 from lakebed.log.table_log import TableLog
 from lakebed.storage import open_store
 from lakebed.tables.table import Table
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
-
 from million import build
+from testkit.gauges import CountingStore, instructions
 
 FEW, MANY = 100, 10_000
 SHORT, LONG = 15, 1_005

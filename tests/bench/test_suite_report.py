@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
 from suite.cli import PARTS, WORKLOADS
 from suite.measures import Results, Series

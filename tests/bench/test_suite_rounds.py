@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
-
 from suite.measures import Results
 from suite.peer_process import PeerProcess
 from suite.rounds import Case, Context, run_cases

@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 
 import lakebed
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "spark"))
-from connect_server import running_connect_server
+from testkit.servers.connect_server import running_connect_server
 
 _MAIN = "import sys; from lakebed.cli.main import main; sys.exit(main())"
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from small_tables import IMPATIENT, WRITE, create, file
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, StorageError
@@ -17,6 +16,7 @@ from lakebed.storage import atomic_files, open_store
 from lakebed.storage.durability import Durability
 from lakebed.storage.local import LocalStore
 from lakebed.transaction import Committed, Transaction, Unknown
+from testkit.tables.small_tables import IMPATIENT, WRITE, create, file
 
 
 def appending(path: Path) -> Transaction:

@@ -15,13 +15,10 @@ from lakebed.errors import SchemaMismatchError
 from lakebed.formats.arrow_cast import cast_table
 from lakebed.formats.arrow_types import parquet_schema, to_arrow_schema, to_arrow_type
 from lakebed.spec import schema as s
+from testkit.schemas import struct
 
 D = s.DecimalType
 UTC = dt.timezone.utc
-
-
-def struct(**types: s.DataType) -> s.StructType:
-    return s.StructType(tuple(s.StructField(name, kind) for name, kind in types.items()))
 
 
 def cast(array: pa.Array | pa.ChunkedArray, data_type: s.DataType) -> list[Any]:

@@ -12,6 +12,7 @@ from lakebed.errors import SchemaError
 from lakebed.formats import arrow_types as at
 from lakebed.spec import schema as s
 from lakebed.spec.columns import column_mapping
+from testkit.schemas import struct
 
 SIMPLE = {
     s.STRING: pa.string(),
@@ -29,10 +30,6 @@ SIMPLE = {
     s.VOID: pa.null(),
     s.DecimalType(10, 2): pa.decimal128(10, 2),
 }
-
-
-def struct(**types: s.DataType) -> s.StructType:
-    return s.StructType(tuple(s.StructField(name, kind) for name, kind in types.items()))
 
 
 def structs(inner: st.SearchStrategy[s.DataType]) -> st.SearchStrategy[s.StructType]:

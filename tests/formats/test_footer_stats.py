@@ -6,7 +6,6 @@ import json
 import math
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,12 +40,10 @@ from lakebed.spec.schema import (
     parse_schema,
 )
 from lakebed.spec.stats import leaves
+from testkit.schemas import struct
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 UTC = timezone.utc
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
 
 
 def footer(table: pa.Table, **options) -> pq.FileMetaData:
@@ -452,13 +449,13 @@ def check_bounds(columns: FileColumns, path, values: pa.ChunkedArray) -> None:
 
 # --- files that other implementations wrote -----------------------------------------------------
 
-GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
+TABLES = GOLDEN / "tables"
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared/golden")
+@needs_golden
 def test_footers_of_the_golden_tables_agree_with_their_statistics():
     compared = 0
-    for log in sorted(GOLDEN.glob("*/*/_delta_log/00000000000000000000.json")):
+    for log in sorted(TABLES.glob("*/*/_delta_log/00000000000000000000.json")):
         actions = [json.loads(line) for line in log.read_text().splitlines() if line.strip()]
         metadata = next((a["metaData"] for a in actions if "metaData" in a), {})
         if "schemaString" not in metadata:

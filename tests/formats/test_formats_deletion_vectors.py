@@ -28,6 +28,7 @@ from lakebed.formats.deletion_vectors import (
 )
 from lakebed.spec.actions import DeletionVector
 from lakebed.spec.vector_descriptors import inline_vector, stored_vector
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 EXAMPLE = DeletionVector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40, 6)
 FILE = "ab/deletion_vector.bin"
@@ -253,9 +254,6 @@ def damage(draw, content: bytes) -> bytes:
 
 
 # --- tables that other implementations wrote ----------------------------------------------------
-
-GOLDEN = Path(__file__).parents[2] / "../shared/golden"
-needs_golden = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared")
 
 
 def golden_vectors() -> list[tuple[Path, DeletionVector, dict]]:

@@ -31,12 +31,10 @@ from lakebed.spec.schema import (
     parse_schema,
 )
 from lakebed.spec.stats import leaves, stats_schema
+from testkit.schemas import struct
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
 MAP = pa.map_(pa.string(), pa.string())
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
 
 
 def files(stats=None, *, partitions=None, parsed=None, deleted=None) -> pa.Table:
@@ -307,11 +305,11 @@ def test_number_of_records_alone_needs_no_column():
 
 # --- tables that other implementations wrote ----------------------------------------------------
 
-GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
+TABLES = GOLDEN / "tables"
 
 
 def golden_tables() -> list[Path]:
-    return sorted(log.parent for log in GOLDEN.glob("*/*/_delta_log"))
+    return sorted(log.parent for log in TABLES.glob("*/*/_delta_log"))
 
 
 def adds_and_metadata(table: Path) -> tuple[list[dict], dict]:
@@ -327,7 +325,7 @@ def adds_and_metadata(table: Path) -> tuple[list[dict], dict]:
     return adds, metadata
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared/golden")
+@needs_golden
 def test_statistics_of_the_golden_tables_are_read_as_they_stand():
     checked = 0
     for table in golden_tables():

@@ -23,14 +23,9 @@ from lakebed.spec.schema import (
     TIMESTAMP_NTZ,
     DataType,
     DecimalType,
-    StructField,
-    StructType,
 )
 from lakebed.spec.stats import stats_schema
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
+from testkit.schemas import struct
 
 
 def minimums(values: pa.Array, kind: DataType) -> list:

@@ -33,10 +33,7 @@ from lakebed.spec.schema import (
     StructType,
 )
 from lakebed.spec.stats import stats_schema
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
+from testkit.schemas import struct
 
 
 def parse(texts, columns: StructType) -> pa.StructArray:

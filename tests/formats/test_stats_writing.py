@@ -22,16 +22,11 @@ from lakebed.spec.schema import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DecimalType,
-    StructField,
-    StructType,
 )
 from lakebed.spec.stats import stats_schema
+from testkit.schemas import struct
 
 UTC = timezone.utc
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
 
 
 def test_text_is_compact_and_in_the_order_of_the_fields():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from golden_tables import COUNTS
+
+from testkit.tables.golden_tables import COUNTS
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

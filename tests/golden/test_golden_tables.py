@@ -12,20 +12,21 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
-from golden_tables import (
+
+import lakebed
+from lakebed.errors import LakebedError, VersionNotFoundError
+from testkit.tables.golden_tables import (
     COUNTS,
     GOLDEN,
     golden_entries,
     is_allowed_refusal,
     judge,
     name_of,
+    needs_golden,
 )
 
-import lakebed
-from lakebed.errors import LakebedError, VersionNotFoundError
-
 ENTRIES = golden_entries()
-pytestmark = pytest.mark.skipif(not ENTRIES, reason="the golden tables are not beside this clone")
+pytestmark = needs_golden
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)

@@ -9,7 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from published_tables import (
+
+import lakebed
+from lakebed.errors import ConcurrentWriteError
+from lakebed.iceberg import publish_after_commit
+from lakebed.iceberg import version_changes as changes
+from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
+from lakebed.log.table_log import TableLog
+from lakebed.storage import Store, open_store
+from lakebed.transaction import Operation, Transaction
+from testkit.faults import Fault, FaultStore, killed_at_every_call
+from testkit.tables.iceberg_tables import (
     check_same,
     commit,
     document,
@@ -21,17 +31,6 @@ from published_tables import (
     numbers,
     removal,
 )
-from service_tables import killed_at_every_call
-
-import lakebed
-from faults import Fault, FaultStore
-from lakebed.errors import ConcurrentWriteError
-from lakebed.iceberg import publish_commit
-from lakebed.iceberg import version_changes as changes
-from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
-from lakebed.log.table_log import TableLog
-from lakebed.storage import Store, open_store
-from lakebed.transaction import Operation, Transaction
 
 
 @pytest.fixture

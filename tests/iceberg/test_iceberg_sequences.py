@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from published_tables import (
+
+import lakebed
+from lakebed.errors import InvalidArgumentError
+from lakebed.iceberg import snapshots
+from lakebed.spec.actions import Metadata
+from lakebed.spec.schema import DOUBLE, StructField
+from testkit.tables.iceberg_tables import (
     ON,
     by_pyiceberg,
     check_same,
@@ -24,12 +30,6 @@ from published_tables import (
     removal,
     rows,
 )
-
-import lakebed
-from lakebed.errors import InvalidArgumentError
-from lakebed.iceberg import snapshots
-from lakebed.spec.actions import Metadata
-from lakebed.spec.schema import DOUBLE, StructField
 
 
 @pytest.fixture

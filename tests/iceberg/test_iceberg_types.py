@@ -13,17 +13,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pytest
-from published_tables import (
-    ON,
-    by_duckdb,
-    by_pyiceberg,
-    check_same,
-    commit,
-    document,
-    entries,
-    live,
-    rows,
-)
 from pyiceberg.table import StaticTable
 
 import lakebed
@@ -39,6 +28,17 @@ from lakebed.spec.schema import (
     DecimalType,
     StructField,
     StructType,
+)
+from testkit.tables.iceberg_tables import (
+    ON,
+    by_duckdb,
+    by_pyiceberg,
+    check_same,
+    commit,
+    document,
+    entries,
+    live,
+    rows,
 )
 
 UTC = timezone.utc

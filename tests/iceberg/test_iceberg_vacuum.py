@@ -9,7 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from published_tables import (
+
+import lakebed
+from lakebed.errors import StorageError
+from lakebed.iceberg import document as documents
+from lakebed.iceberg import publish
+from testkit.tables.iceberg_tables import (
     by_pyiceberg,
     check_same,
     commit,
@@ -21,11 +26,6 @@ from published_tables import (
     numbers,
     removal,
 )
-
-import lakebed
-from lakebed.errors import StorageError
-from lakebed.iceberg import document as documents
-from lakebed.iceberg import publish
 
 CONFIG = "delta.universalFormat.config.iceberg"
 

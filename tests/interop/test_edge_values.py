@@ -14,15 +14,15 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from edge_check import lost_rows, queries_of_turn, without_zeros
-from edge_readers import ON_ARROW, DeltalakeReader, Reader
-from edge_spark_reader import SparkReader
-from edge_values import NAN, Filter, edge_table
-from edge_writers import BY_OTHERS, BY_SPARK, WRITERS, setting
 
 import lakebed
 from lakebed.arrow.write.parquet_bytes import ParquetBytes
 from lakebed.spark.native.write import FLOAT_DICTIONARIES
+from testkit.edges.edge_check import lost_rows, queries_of_turn, without_zeros
+from testkit.edges.edge_readers import ON_ARROW, DeltalakeReader, Reader
+from testkit.edges.edge_spark_reader import SparkReader
+from testkit.edges.edge_values import NAN, Filter, edge_table
+from testkit.edges.edge_writers import BY_OTHERS, BY_SPARK, WRITERS, setting
 
 TURNS = 30 if os.environ.get("LAKEBED_ALL_EDGE_VALUES") else 1
 

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import duckdb_extension_delta
 import polars
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 import lakebed
+from testkit.readers.other_readers import duckdb_with_delta
 
 UTC = dt.timezone.utc
 
@@ -60,11 +59,8 @@ def read_deltalake(path: Path) -> pa.Table:
 
 
 def read_duckdb(path: Path) -> pa.Table:
-    folder = Path(duckdb_extension_delta.__file__).parent / "extensions"
-    extension = folder / f"v{duckdb.__version__}" / "delta.duckdb_extension"
     quoted = str(path).replace("'", "''")
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        connection.execute(f"LOAD '{extension}'")
+    with duckdb_with_delta() as connection:
         connection.execute("SET timezone = 'UTC'")
         return connection.execute(f"SELECT * FROM delta_scan('{quoted}')").to_arrow_table()
 

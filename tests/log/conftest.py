@@ -1,13 +1,10 @@
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import pytest
-from log_tables import listed_store, memory_store
 
-from faults import FaultStore
 from lakebed.storage import Store, open_store
+from testkit.faults import FaultStore
+from testkit.tables.log_tables import listed_store, memory_store
 
 
 @pytest.fixture(params=["probed", "listed"])

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
-from log_tables import DAY, NOW
 
 from lakebed.spec.actions import (
     Action,
@@ -38,6 +37,7 @@ from lakebed.spec.schema import (
     StructType,
     schema_to_json,
 )
+from testkit.tables.log_tables import DAY, NOW
 
 WEEK = 7 * DAY
 Key = tuple[str, str | None]

@@ -11,17 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from log_tables import (
-    SCHEMA,
-    create,
-    file,
-    forget_commits,
-    listed_store,
-    memory_store,
-    metadata,
-    write_commit,
-)
-from timed_store import TimedStore
 
 from lakebed.errors import (
     DataFileError,
@@ -42,6 +31,17 @@ from lakebed.spec.columns.column_mapping import assign_column_mapping
 from lakebed.spec.schema import DATE, LONG, STRING, StructField, StructType, schema_to_json
 from lakebed.spec.vector_descriptors import inline_vector, new_file, stored_vector
 from lakebed.storage import Store
+from testkit.tables.log_tables import (
+    SCHEMA,
+    create,
+    file,
+    forget_commits,
+    listed_store,
+    memory_store,
+    metadata,
+    write_commit,
+)
+from testkit.timed_store import TimedStore
 
 FEED = {"enableChangeDataFeed": "true"}
 PROTOCOL = Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "changeDataFeed"))

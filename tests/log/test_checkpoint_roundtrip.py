@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from log_tables import NOW, listed_store, memory_store
 from strategies import Model, histories, key_of
 
 from compactions import compact
@@ -22,6 +21,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.storage import Store, open_store
+from testkit.tables.log_tables import NOW, listed_store, memory_store
 
 KINDS: list[tuple[Kind | None, bool | int | None]] = [
     (None, None),

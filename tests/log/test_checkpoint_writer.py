@@ -9,7 +9,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from log_tables import (
+
+from lakebed.errors import (
+    InvalidArgumentError,
+    LogCorruptedError,
+    StorageError,
+    UnsupportedFeatureError,
+)
+from lakebed.formats import last_checkpoint
+from lakebed.log.listing.log_names import LAST_CHECKPOINT, classic_checkpoint_path
+from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spec.actions import DeletionVector, DomainMetadata, Protocol, Remove, Txn
+from lakebed.spec.schema import DOUBLE, LONG, STRING, StructField, StructType
+from lakebed.storage import Store
+from testkit.faults import Fault, FaultStore
+from testkit.readers.other_readers import READERS, files_by_deltalake
+from testkit.tables.log_tables import (
     DAY,
     LEGACY,
     NOW,
@@ -27,23 +44,6 @@ from log_tables import (
     paths,
     write_commit,
 )
-from other_readers import READERS, files_by_deltalake
-
-from faults import Fault, FaultStore
-from lakebed.errors import (
-    InvalidArgumentError,
-    LogCorruptedError,
-    StorageError,
-    UnsupportedFeatureError,
-)
-from lakebed.formats import last_checkpoint
-from lakebed.log.listing.log_names import LAST_CHECKPOINT, classic_checkpoint_path
-from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
-from lakebed.log.snapshot import Snapshot
-from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import DeletionVector, DomainMetadata, Protocol, Remove, Txn
-from lakebed.spec.schema import DOUBLE, LONG, STRING, StructField, StructType
-from lakebed.storage import Store
 
 KINDS: list[tuple[Kind, bool | int | None]] = [
     ("classic", None),

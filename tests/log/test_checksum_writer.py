@@ -5,21 +5,8 @@ import json
 import pytest
 from deltalake import DeltaTable
 from hypothesis import given, settings
-from log_tables import (
-    NOW,
-    V2,
-    append,
-    create,
-    file,
-    grow,
-    memory_store,
-    metadata,
-    names,
-    write_commit,
-)
 from strategies import Key, Model, histories, key_of
 
-from faults import FaultStore
 from lakebed.formats import checksum
 from lakebed.formats import commit_file as commit
 from lakebed.log.listing.log_names import checksum_path, commit_path
@@ -38,6 +25,19 @@ from lakebed.spec.actions import (
     Txn,
 )
 from lakebed.storage import Store
+from testkit.faults import FaultStore
+from testkit.tables.log_tables import (
+    NOW,
+    V2,
+    append,
+    create,
+    file,
+    grow,
+    memory_store,
+    metadata,
+    names,
+    write_commit,
+)
 
 
 def test_a_checksum_says_what_the_version_holds(memory: Store) -> None:

@@ -7,22 +7,7 @@ from functools import partial
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from log_tables import (
-    DAY,
-    V2,
-    create,
-    file,
-    grow,
-    memory_store,
-    metadata,
-    names,
-    paths,
-    write_commit,
-)
-from timed_store import TimedStore
 
-from compactions import compact
-from faults import Fault
 from lakebed.errors import LakebedError, LogCorruptedError, VersionNotFoundError
 from lakebed.log.listing.listing import list_log
 from lakebed.log.listing.log_names import (
@@ -41,6 +26,20 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.storage import Store
+from testkit.faults import Fault
+from testkit.tables.log_tables import (
+    DAY,
+    V2,
+    create,
+    file,
+    grow,
+    memory_store,
+    metadata,
+    names,
+    paths,
+    write_commit,
+)
+from testkit.timed_store import TimedStore
 
 # A midnight.
 MIDNIGHT = 20_000 * DAY

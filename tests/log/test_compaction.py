@@ -3,11 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
-from compactions import compact, reconcile
-from faults import FaultStore
-from lakebed.errors import LogCorruptedError
+from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
 from lakebed.log.listing.log_names import commit_path, compaction_path
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
@@ -21,6 +18,8 @@ from lakebed.spec.actions import (
     Txn,
 )
 from lakebed.storage import Store
+from testkit.faults import FaultStore
+from testkit.tables.log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
 
 def test_the_example_of_the_protocol() -> None:

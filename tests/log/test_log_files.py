@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from log_tables import file
 from strategies import Model, histories, key_of
 
 from lakebed.errors import LogCorruptedError
@@ -25,6 +24,7 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
+from testkit.tables.log_tables import file
 
 VECTOR = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 40, 6)
 

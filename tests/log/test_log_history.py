@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from log_tables import create, file, forget_commits, grow, memory_store, metadata, write_commit
-from timed_store import TimedStore
 
 from lakebed.errors import VersionNotFoundError
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
@@ -10,6 +8,16 @@ from lakebed.log.table_log import TableLog
 from lakebed.log.versions.history import HISTORY_SCHEMA
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.storage import Store
+from testkit.tables.log_tables import (
+    create,
+    file,
+    forget_commits,
+    grow,
+    memory_store,
+    metadata,
+    write_commit,
+)
+from testkit.timed_store import TimedStore
 
 
 def commit(store: Store, version: int, **info: object) -> None:

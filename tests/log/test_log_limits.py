@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from gauges import CountingStore, instructions
 from lakebed.errors import LakebedError, LogCorruptedError
 from lakebed.log.listing.listing import latest_segment, newer_commits, read_hint
 from lakebed.log.listing.log_names import LAST_CHECKPOINT, LogFile, commit_path
 from lakebed.log.listing.segment import build_segment
 from lakebed.spec.limits import HINT_BYTES
 from lakebed.storage import open_store
+from testkit.gauges import CountingStore, instructions
 
 MOST_INSTRUCTIONS = 50_000
 

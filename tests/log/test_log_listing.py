@@ -3,19 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from log_tables import (
-    V2,
-    append,
-    create,
-    file,
-    forget_commits,
-    grow,
-    names,
-    write_commit,
-    write_multi_part,
-)
 
-from faults import FaultStore
 from lakebed.errors import LogCorruptedError, TableNotFoundError, VersionNotFoundError
 from lakebed.formats.last_checkpoint import LastCheckpoint
 from lakebed.log.listing.listing import (
@@ -29,6 +17,18 @@ from lakebed.log.listing.log_names import LAST_CHECKPOINT, classic_checkpoint_pa
 from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store
+from testkit.faults import FaultStore
+from testkit.tables.log_tables import (
+    V2,
+    append,
+    create,
+    file,
+    forget_commits,
+    grow,
+    names,
+    write_commit,
+    write_multi_part,
+)
 
 
 def table(store: Store, until: int = 8, checkpoint: int | None = 5) -> None:

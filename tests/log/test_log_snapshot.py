@@ -1,23 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from log_tables import (
-    LEGACY,
-    NOW,
-    V2,
-    append,
-    create,
-    file,
-    forget_commits,
-    grow,
-    memory_store,
-    metadata,
-    names,
-    write_commit,
-    write_multi_part,
-)
 
-from faults import FaultStore
 from lakebed.errors import LogCorruptedError, UnsupportedFeatureError
 from lakebed.log.listing.log_names import checksum_path, classic_checkpoint_path, commit_path
 from lakebed.log.maintenance.checkpoint_writer import Kind, write_checkpoint
@@ -33,6 +17,22 @@ from lakebed.spec.actions import (
     Txn,
 )
 from lakebed.storage import Store
+from testkit.faults import FaultStore
+from testkit.tables.log_tables import (
+    LEGACY,
+    NOW,
+    V2,
+    append,
+    create,
+    file,
+    forget_commits,
+    grow,
+    memory_store,
+    metadata,
+    names,
+    write_commit,
+    write_multi_part,
+)
 
 
 def test_a_snapshot_says_what_the_table_is(memory: Store) -> None:

@@ -5,8 +5,6 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from log_tables import file, grow, listed_store, memory_store, metadata, write_commit
-from timed_store import TimedStore
 
 from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
 from lakebed.log.listing.commit_times import CommitTimes, to_millis, utc_text
@@ -15,6 +13,8 @@ from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.spec.properties import TableProperties
+from testkit.tables.log_tables import file, grow, listed_store, memory_store, metadata, write_commit
+from testkit.timed_store import TimedStore
 
 ICT = Protocol(1, 7, None, ("inCommitTimestamp", "appendOnly", "invariants"))
 

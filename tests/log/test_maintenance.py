@@ -4,7 +4,18 @@ import logging
 
 import pytest
 from deltalake import DeltaTable
-from log_tables import (
+
+from lakebed.errors import StorageError
+from lakebed.formats import last_checkpoint
+from lakebed.log.listing.hint import cleaned_up_to
+from lakebed.log.listing.log_names import LAST_CHECKPOINT, checksum_path, classic_checkpoint_path
+from lakebed.log.maintenance.after_commit import MaintenanceReport, after_commit, maintain
+from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
+from lakebed.spec.actions import Action, Remove
+from lakebed.storage import Store
+from testkit.faults import Fault, FaultStore
+from testkit.tables.log_tables import (
     DAY,
     NOW,
     V2,
@@ -16,19 +27,7 @@ from log_tables import (
     paths,
     write_commit,
 )
-from timed_store import TimedStore
-
-from faults import Fault, FaultStore
-from lakebed.errors import StorageError
-from lakebed.formats import last_checkpoint
-from lakebed.log.listing.checkpoint_hint import cleaned_up_to
-from lakebed.log.listing.log_names import LAST_CHECKPOINT, checksum_path, classic_checkpoint_path
-from lakebed.log.post_commit import PostCommit, run_hooks
-from lakebed.log.snapshot import Snapshot
-from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Action, Remove
-from lakebed.storage import Store
-from lakebed.transaction.post_commit_hooks import POST_COMMIT_HOOKS
+from testkit.timed_store import TimedStore
 
 
 def commit(snapshot: Snapshot, *actions: Action, now_ms: int = NOW) -> PostCommit:

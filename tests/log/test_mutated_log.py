@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from mutations import Accident, Refusal, accidents, look_at_damage
-from sample_tables import SHAPES, Sample, of_deltalake, sample
+from sample_logs import SHAPES, Sample, of_deltalake, sample
 
 from lakebed.formats import checkpoint_decoder
 

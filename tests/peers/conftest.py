@@ -1,19 +1,16 @@
-"""Lakebed beside delta-spark: `./run test --peers`. Both run on the Spark that delta-spark's JAR
-is for; without that Spark or without the JAR all tests here are skipped and say why."""
+"""Lakebed beside delta-spark: `./run test --peers`, and in short where changes land.
+
+Both run on the Spark that delta-spark's JAR is for; without that Spark or without the JAR all tests
+here are skipped and say why.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
-sys.path.append(str(Path(__file__).with_name("cases")))
 
 import engines
+import pytest
 from comparing import Tally
 from engines import Engine, Peers
 

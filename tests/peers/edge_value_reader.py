@@ -9,14 +9,13 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
-
-from edge_check import lost_rows, queries_of_turn, without_zeros
-from edge_spark_reader import SparkReader
-from edge_writers import BY_OTHERS
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from testkit.edges.edge_check import lost_rows, queries_of_turn, without_zeros
+from testkit.edges.edge_spark_reader import SparkReader
+from testkit.edges.edge_writers import BY_OTHERS
 
 NO_SESSION = 3
 """The status of the process if delta-spark did not start."""

@@ -19,10 +19,7 @@ import decimal
 import json
 import math
 import sys
-from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
 import peer_process
 

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from peer_process import PeerError, PeerProcess, delta_spark_package
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
-
-from peer_process import PeerError, PeerProcess, delta_spark_package  # noqa: E402
-
 LAKEBED, DELTA_SPARK = "lakebed", "delta-spark"
 
 Step = dict[str, Any]

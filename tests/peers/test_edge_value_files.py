@@ -1,6 +1,6 @@
 """Files of every writer of Lakebed with NaN, -0.0, infinities and their like, read by delta-spark.
 
-`tests/interop` has the values, the filters and the other readers.
+`testkit.edges` has the values, the filters and the other readers.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "interop"))
-
 from edge_value_reader import NO_SESSION
-from edge_writers import WRITERS
 
 from peer_process import SPARK, delta_spark_package
+from testkit.edges.edge_writers import WRITERS
 
 PROGRAM = Path(__file__).with_name("edge_value_reader.py")
 if not importlib.metadata.version("pyspark").startswith(f"{SPARK}."):

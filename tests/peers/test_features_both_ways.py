@@ -15,15 +15,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cases.feature_differences import FEATURE_DIFFERENCES
+from cases.features import FEATURES, Feature
 from comparing import Differing, Tally, differing_answers, differing_logs
 from engines import Answer, Peers, Step, conf, sql
-from feature_differences import FEATURE_DIFFERENCES
-from features import FEATURES, Feature
 from log_state import log_state
 from neutral_reader import neutral_rows
+from short_form import in_short
 
 COUNT = 30
 """How many features there are at least."""
+EVERY = 6
+"""Of the features every so manieth is in the short form."""
 _LOG_ASPECTS = ("schema", "partitioning", "protocol", "properties")
 _DETAILS = (
     "format",
@@ -36,7 +39,7 @@ _DETAILS = (
 )
 
 
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+@pytest.mark.parametrize("feature", in_short(FEATURES, EVERY), ids=lambda feature: feature.name)
 def test_feature(feature: Feature, peers: Peers, tally: Tally, tmp_path: Path) -> None:
     twins = [tmp_path / "begun by lakebed", tmp_path / "begun by delta-spark"]
     settings = dict(feature.conf)

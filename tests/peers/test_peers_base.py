@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases.differences import DIFFERENCES
 from comparing import Tally, differing_answers, differing_logs, gap, on_purpose
-from differences import DIFFERENCES
 from engines import ROOT, Answer, Engine, Peers, program, sql
 from log_state import log_state
+
+pytestmark = pytest.mark.short
 
 
 def test_both_engines_read_and_change_what_the_other_wrote(

@@ -17,6 +17,7 @@ import pytest
 from engines import Engine, Peers, conf, sql
 from log_state import log_state
 from neutral_reader import neutral_rows
+from short_form import these_in_short
 
 SEEDS = int(os.environ.get("LAKEBED_PEER_SEEDS", "1"))
 STEPS = 14
@@ -83,7 +84,9 @@ class Condition:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", these_in_short(KINDS, "partitions", "all"), ids=lambda kind: kind.name
+)
 def test_both_engines_agree_with_the_model_after_each_turn(
     kind: Kind, seed: int, peers: Peers, tmp_path: Path
 ) -> None:

@@ -13,18 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import cases_files
-import cases_frames
-import cases_rows
-import cases_tables
-import cases_types
-import cases_versions
 import pytest
-from case_groups import Case, Work, as_step
+from cases import cases_files, cases_frames, cases_rows, cases_tables, cases_types, cases_versions
+from cases.case_groups import Case, Work, as_step
+from cases.differences import DIFFERENCES
 from comparing import Differing, Tally, differing_answers, differing_logs
-from differences import DIFFERENCES
 from engines import Answer, Engine, Peers, Step, conf, sql
 from log_state import LogState, log_state
+from short_form import in_short
 
 CASES: list[Case] = [
     *cases_rows.CASES,
@@ -36,9 +32,11 @@ CASES: list[Case] = [
 ]
 COMPARED = 300
 """How many statements and calls there are at least."""
+EVERY = 6
+"""Of the cases every so manieth is in the short form."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", in_short(CASES, EVERY), ids=lambda case: case.name)
 def test_statement(case: Case, peers: Peers, tally: Tally) -> None:
     ours, theirs = outcomes(peers, case)
     differing = _differing(case, ours, theirs)

@@ -60,7 +60,7 @@ print("called in", pathlib.Path.cwd())
 print("with", sys.argv[1:])
 """
 
-# Stands for pytest, ruff and mypy: says how it was called, and fails if a test wants it to.
+# Stands for pytest, coverage, ruff and mypy: says how it was called, and fails if a test wants it.
 TOOL = """\
 import os, pathlib, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -183,7 +183,7 @@ def _checkout(folder: Path) -> Machine:
     (root / "build_itself.py").write_text(BUILD_ITSELF)
     (root / "src" / "lakebed").mkdir(parents=True)
     (root / "src" / "lakebed" / "__init__.py").touch()
-    for tool in ("pytest", "ruff", "mypy"):
+    for tool in ("pytest", "ruff", "mypy", "coverage"):
         (root / "src" / f"{tool}.py").write_text(TOOL)
     (root / "examples").mkdir()
     (root / "examples" / "demo.py").write_text(DEMO)

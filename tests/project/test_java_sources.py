@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
 
 import java_sources  # noqa: E402
 

@@ -12,6 +12,13 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 INITS = [module for module in MODULES if module.name == "__init__.py"]
 LONGEST = 600
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
+SUITES = {
+    *("apis", "bench", "connect", "docs", "durability", "golden", "interop"),
+    *("peers", "project", "simulation", "stores"),
+}
+"""Folders of tests that are about the whole product, or about a folder beside the source."""
+SHARED = "testkit"
+MOST_IN_A_FOLDER = 20
 # What an __init__ may assign: the list of its names, the version, and where lazy names come from.
 ASSIGNABLE = {"__all__", "__version__", "_HOMES"}
 
@@ -61,6 +68,24 @@ def test_test_files_have_names_of_their_own() -> None:
     """Tests are no packages, so two files with one name would be one module."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_the_folders_of_tests_mirror_the_rooms() -> None:
+    tests = ROOT / "tests"
+    folders = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")}
+    in_rooms = {each for each in folders if str(each) == "." or each.parts[0] not in SUITES}
+    rooms = {folder.parent.relative_to(PACKAGE) for folder in INITS} - {Path()}
+    assert {str(each) for each in in_rooms - rooms} == set()
+    assert {each for each in SUITES if (PACKAGE / each).exists()} == set()
+
+
+def test_no_folder_of_tests_is_a_heap() -> None:
+    folders = Counter(file.parent for file in (ROOT / "tests").rglob("test_*.py"))
+    assert {_name(each): n for each, n in folders.items() if n > MOST_IN_A_FOLDER} == {}
+
+
+def test_what_tests_share_has_no_tests() -> None:
+    assert list((ROOT / "tests" / SHARED).rglob("test_*.py")) == []
 
 
 def _is_re_export(node: ast.stmt) -> bool:

@@ -13,12 +13,10 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Machine
 
+import checks
+from environment import Environment
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
-
-import checks  # noqa: E402
-from environment import Environment  # noqa: E402
-
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -267,7 +265,7 @@ def test_another_spark_has_an_environment_of_its_own_with_the_newest_patch(
     ]
     assert [done.returncode for done in runs] == [0, 0], runs[0].stderr
     python = ready_machine.root / ".venv-spark-4.1" / "bin" / "python"
-    suites = ["tests/spark", "tests/changes", "tests/sql"]
+    suites = list(checks.ON_ANOTHER_SPARK)
     assert f"pytest {suites} Spark 4.1.2 workers {python}" in runs[0].stdout
     assert "pytest ['tests/a b', '-k', 'c'] Spark 4.1.2" in runs[1].stdout
     assert ready_machine.installs == 1
@@ -307,6 +305,8 @@ def test_every_older_spark_must_pass_its_contract_where_changes_land(
     ]
     for version in ("4.0.9", "4.1.2", "4.2.1"):
         assert re.search(rf"test_plane_contract.py.* Spark {version} ", done.stdout)
+    assert re.findall(r"'-m', 'short', 'tests/peers'\] Spark (\S+)", done.stdout) == ["4.2.1"]
+    assert re.findall(r"^     ok  (peers .+?) {2,}", done.stdout, re.MULTILINE) == ["peers on 4.2"]
 
 
 def test_the_files_of_the_contract_are_there() -> None:
@@ -315,6 +315,7 @@ def test_the_files_of_the_contract_are_there() -> None:
     ]
     assert named
     assert all((ROOT / each).is_file() for each in named)
+    assert all((ROOT / each).is_dir() for each in (*checks.ON_ANOTHER_SPARK, checks.PEERS))
 
 
 def test_named_tests_run_on_every_spark(used_machine: Machine) -> None:
@@ -341,6 +342,30 @@ def test_the_peers_are_tested_on_the_spark_that_delta_spark_is_for(
     assert "pytest ['tests/peers', '-k', 'merge'] Spark 4.2.1" in runs[1].stdout
     assert "pytest ['tests/peers::one'] Spark 4.2.1" in runs[2].stdout
     assert ready_machine.installs == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit", "failed"),
+    [
+        ((), "nothing", []),
+        ((), "coverage report", ["coverage"]),
+        ((), "pytest -o", ["tests on Spark"]),
+        (("tests/a",), "nothing", []),
+    ],
+)
+def test_coverage_is_measured_in_both_halves_and_has_a_floor(
+    used_machine: Machine, arguments: tuple[str, ...], culprit: str, failed: list[str]
+) -> None:
+    used_machine.stamp.write_text(used_machine.stamp.read_text().replace('"demo"', '"dev"'))
+    used_machine.environ["FAILS"] = culprit
+    (used_machine.root / ".coverage.old").touch()
+    done = used_machine.run("test", "--coverage", *arguments)
+    assert done.returncode == bool(failed), done.stderr
+    assert re.findall(r"^ FAILED  (.+?) {2,}", done.stdout, re.MULTILINE) == failed
+    calls = re.findall(r"^coverage \['(\w+)'", done.stdout, re.MULTILINE)
+    assert sorted(calls) == ["combine", "report", *["run"] * (1 if arguments else 2)]
+    assert ("'--fail-under=0'" in done.stdout) == bool(arguments)
+    assert not (used_machine.root / ".coverage.old").exists()
 
 
 @pytest.mark.parametrize(

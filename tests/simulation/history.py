@@ -20,8 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 if __name__ == "__main__":
-    for _folder in (".", "transaction"):
-        sys.path.insert(0, str(Path(__file__).parents[1] / _folder))
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pyarrow as pa
 from client_commands import IDS, PARTITIONS, Command, Facts

@@ -16,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from client_commands import PIN, Command, Facts, Row, State
-from row_tables import vector_rows
 from simulated_store import Objects
+
+from testkit.tables.marked_tables import vector_rows
 
 LOG = "_delta_log/"
 _COMMIT = re.compile(r"_delta_log/(\d{20})\.json")
@@ -299,7 +300,7 @@ class Verdict:
             found.add(add["path"].replace("%3D", "="))
             vector = add.get("deletionVector")
             if vector is not None:
-                from row_tables import vector_path
+                from testkit.tables.marked_tables import vector_path
 
                 found.add(vector_path(vector))
         return found

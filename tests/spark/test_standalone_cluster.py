@@ -11,18 +11,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from made_tables import commit, log_files, read_elsewhere
-from standalone_cluster import run_application, standalone_cluster
 
 import lakebed
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
 from lakebed.spec.actions import Add, Remove
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
+from testkit.readers.log_json import log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.servers.standalone_cluster import run_application, standalone_cluster
+from testkit.tables.arbitrary_tables import commit
 
 APPLICATION = Path(__file__).parent / "cluster_application.py"
 REGIONS = ("north", "south", "west")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("a master, two workers and an application start")
 
 
 @pytest.fixture(scope="module")

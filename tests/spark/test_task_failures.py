@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from made_tables import data_files, log_files, read_elsewhere
-from standalone_cluster import environ, run_application, standalone_cluster
 
 import lakebed
+from testkit.readers.log_json import data_files, log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.servers.standalone_cluster import environ, run_application, standalone_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,7 @@ APPLICATION = Path(__file__).parent / "failing_application.py"
 SURVIVED = ("fails_once", "straggles", "loses_its_executor")
 BEFORE = list(range(10_000, 10_010))
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow("applications of their own, which lose tasks and executors")
 
 
 class Run:

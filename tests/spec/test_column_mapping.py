@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from schema_strategies import schemas
 
 from lakebed.errors import SchemaError
 from lakebed.spec.columns import column_mapping as cm
@@ -20,6 +19,7 @@ from lakebed.spec.schema import (
     StructType,
     walk,
 )
+from testkit.schemas import schemas
 
 NAME = {cm.MODE: "name"}
 

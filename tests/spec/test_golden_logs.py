@@ -18,10 +18,9 @@ from lakebed.spec.partition_values import parse_column, serialize_column
 from lakebed.spec.paths import decode_path, encode_path, is_absolute
 from lakebed.spec.properties import PROPERTIES, normalized_key
 from lakebed.spec.schema import DataType, StructField, parse_schema
+from testkit.tables.golden_tables import GOLDEN, golden_entries, needs_golden
 
-GOLDEN = Path(__file__).parents[2] / "../shared/golden"
-
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared/golden")
+pytestmark = needs_golden
 
 
 @dataclass
@@ -35,10 +34,7 @@ class Log:
 
 
 def golden_tables() -> list[dict[str, Any]]:
-    if not GOLDEN.is_dir():
-        return []
-    tables: list[dict[str, Any]] = json.loads((GOLDEN / "expected.json").read_text())["tables"]
-    return [table for table in tables if table["kind"] in ("ok", "log-only")]
+    return [table for table in golden_entries() if table["kind"] in ("ok", "log-only")]
 
 
 @dataclass

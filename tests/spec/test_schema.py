@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from pathlib import Path
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_strategies import any_schemas, data_types, json_values, schemas
 
 from lakebed.errors import SchemaError
 from lakebed.spec import schema as s
+from testkit.schemas import any_schemas, data_types, json_values, schemas
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
-GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
+TABLES = GOLDEN / "tables"
 
 # One column of each shape, as Spark 4.0 writes it.
 SPARK_JSON = (
@@ -287,17 +287,17 @@ def test_a_schema_is_shown_on_one_line_and_as_a_tree() -> None:
 
 def golden_schemas() -> list[tuple[str, str]]:
     found = []
-    for log in sorted(GOLDEN.glob("**/_delta_log/*.json")):
+    for log in sorted(TABLES.glob("**/_delta_log/*.json")):
         for line in log.read_bytes().splitlines():
             if b'"metaData"' in line and b"schemaString" in line:
                 action = orjson.loads(line)
                 text = action.get("metaData", {}).get("schemaString")
                 if text:
-                    found.append((str(log.relative_to(GOLDEN)), text))
+                    found.append((str(log.relative_to(TABLES)), text))
     return found
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared/golden")
+@needs_golden
 def test_every_schema_of_the_golden_tables_is_read_and_written_back() -> None:
     found = golden_schemas()
     assert len(found) > 100
@@ -306,7 +306,7 @@ def test_every_schema_of_the_golden_tables_is_read_and_written_back() -> None:
         assert orjson.loads(s.schema_to_json(schema)) == orjson.loads(text), log
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared/golden")
+@needs_golden
 def test_geospatial_columns_keep_their_parameters() -> None:
     texts = [text for log, text in golden_schemas() if "table-with-geo" in log]
     types = [field.data_type for field in s.parse_schema(texts[0])]

@@ -2,19 +2,15 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from schema_strategies import schemas
 
 from lakebed.errors import SchemaMismatchError
 from lakebed.spec import schema as s
 from lakebed.spec.columns import column_mapping
 from lakebed.spec.columns.schema_evolution import check_compatible, merge_schemas
 from lakebed.spec.columns.type_widening import TypeChange, type_changes
+from testkit.schemas import schemas, struct
 
 D = s.DecimalType
-
-
-def struct(*fields: s.StructField, **types: s.DataType) -> s.StructType:
-    return s.StructType((*fields, *(s.StructField(name, kind) for name, kind in types.items())))
 
 
 def refusal(table: s.StructType, data: s.StructType) -> list[str]:

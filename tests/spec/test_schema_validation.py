@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from schema_strategies import schemas
 
 from lakebed.errors import SchemaError
 from lakebed.spec.columns.schema_validation import validate, validate_plain_names, validate_void
 from lakebed.spec.schema import LONG, STRING, VOID, ArrayType, MapType, StructField, StructType
-
-
-def struct(**types: object) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in types.items()))  # type: ignore[arg-type]
+from testkit.schemas import schemas, struct
 
 
 @given(schemas)

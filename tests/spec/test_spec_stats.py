@@ -25,7 +25,6 @@ from lakebed.spec.schema import (
     ArrayType,
     DecimalType,
     MapType,
-    StructField,
     StructType,
 )
 from lakebed.spec.stats import (
@@ -40,11 +39,7 @@ from lakebed.spec.stats import (
     truncate_maximum,
     truncate_minimum,
 )
-
-
-def struct(**fields) -> StructType:
-    return StructType(tuple(StructField(name, kind) for name, kind in fields.items()))
-
+from testkit.schemas import struct
 
 SCHEMA = struct(
     p=STRING,

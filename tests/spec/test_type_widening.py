@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_strategies import data_types, decimals
 
 from lakebed.errors import SchemaError, UnsupportedFeatureError
 from lakebed.spec import schema as s
 from lakebed.spec.columns import type_widening as tw
+from testkit.schemas import data_types, decimals
+from testkit.tables.golden_tables import GOLDEN, needs_golden
 
-GOLDEN = Path(__file__).parents[2] / "../shared/golden/tables"
+TABLES = GOLDEN / "tables"
 
 D = s.DecimalType
 # PROTOCOL: Type Widening, the supported changes, one line each.
@@ -223,10 +222,10 @@ def test_known_changes_and_string_limits_do_not_stop_readers() -> None:
     tw.check_type_changes(column(s.LONG, changes))
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="no golden tables at ../shared/golden")
+@needs_golden
 def test_the_changes_of_the_golden_tables_are_all_readable() -> None:
     count = 0
-    for log in sorted(GOLDEN.glob("**/*widening*/**/_delta_log/*.json")):
+    for log in sorted(TABLES.glob("**/*widening*/**/_delta_log/*.json")):
         for line in log.read_bytes().splitlines():
             text = orjson.loads(line).get("metaData", {}).get("schemaString")
             if text:

@@ -1,4 +1,4 @@
-"""Runs the statements of tests/sql/*.sql and compares what they give with what the files say."""
+"""Runs the statements in `statements` and compares what they give with what the files say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import LakebedError
 
-FILES = sorted(Path(__file__).parent.glob("*.sql"))
+FILES = sorted((Path(__file__).parent / "statements").glob("*.sql"))
 
 
 @pytest.fixture

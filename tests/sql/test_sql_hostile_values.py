@@ -11,10 +11,10 @@ from deltalake import DeltaTable as Independent
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import hostile_values
 import lakebed
-from hostile_values import STATEMENTS, VALUE
 from lakebed import DeltaTable
+from testkit import hostile_values
+from testkit.hostile_values import STATEMENTS, VALUE
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 HOME = "${env:HOME}"

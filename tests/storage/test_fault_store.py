@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from faults import Call, Fault, FaultStore
 from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from lakebed.storage import Store, open_store
+from testkit.faults import Call, Fault, FaultStore
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from lakebed.errors import ObjectExistsError, StorageError, StoreNotSafeError
 from lakebed.log.listing.log_names import PUT_PROBE
 from lakebed.storage import open_store
 from lakebed.storage.obstore import obstore_client, put_probe
-from s3_server import S3Server
-from stub_s3 import StubS3, stub
+from testkit.servers.s3_server import S3Server
+from testkit.servers.stub_s3 import StubS3, stub
 
 __all__ = ["stub"]
 

@@ -21,7 +21,7 @@ from lakebed.errors import (
     StorageError,
 )
 from lakebed.storage import ObjectMeta, Store, open_store
-from s3_server import S3Server
+from testkit.servers.s3_server import S3Server
 
 KINDS = ["local", "memory", "s3"]
 SPECIAL_NAMES = [

@@ -4,14 +4,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "storage"))
 
 from real_servers import SERVERS, RealServer
-
-from s3_server import s3_server
-
-__all__ = ["s3_server"]
 
 
 @pytest.fixture(scope="session", params=list(SERVERS))

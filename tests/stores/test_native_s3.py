@@ -20,7 +20,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
         yield server
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own, with the classes of hadoop-aws")
 def test_tables_on_s3_are_read_and_written_by_spark_itself(
     java: None,  # noqa: ARG001
     gateway: RealServer,

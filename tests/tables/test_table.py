@@ -12,7 +12,6 @@ import pandas
 import polars
 import pyarrow as pa
 import pytest
-from made_tables import column, log_files, make_table, read_elsewhere, rows
 
 import lakebed
 from lakebed.errors import (
@@ -27,6 +26,10 @@ from lakebed.errors import (
 )
 from lakebed.spec.schema import LONG, STRING, StructField, StructType
 from lakebed.tables.render import size_text
+from testkit.readers.log_json import log_files
+from testkit.readers.other_readers import read_elsewhere
+from testkit.schemas import column
+from testkit.tables.arbitrary_tables import make_table, rows
 
 DATA = pa.table({"id": [1, 2, 3, 4], "part": ["a", "a", "b", None]})
 

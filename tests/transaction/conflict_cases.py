@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from small_tables import column, create, features, file, metadata, removal, vector
-
 from lakebed.errors import (
     ConcurrentAppendError,
     ConcurrentDeleteDeleteError,
@@ -26,6 +24,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Action, DomainMetadata, Txn
 from lakebed.storage import Store
 from lakebed.transaction import Committed, Conflict, IsolationLevel, Operation, Transaction
+from testkit.tables.small_tables import column, create, features, file, metadata, removal, vector
 
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = IsolationLevel
 EVERY = (SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT)

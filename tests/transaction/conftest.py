@@ -1,15 +1,9 @@
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import pytest
-from small_tables import new_memory_url
 
 from lakebed.storage import Store, open_store
-from s3_server import s3_server
-
-__all__ = ["s3_server"]
+from testkit.tables.small_tables import new_memory_url
 
 
 @pytest.fixture(params=["local", "memory"])

@@ -15,20 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from independent_replay import Replayed, check, copy_out
-from small_tables import (
-    IMPATIENT,
-    PLAIN,
-    WRITE,
-    append,
-    create,
-    features,
-    file,
-    metadata,
-    new_memory_url,
-)
 
-from faults import Fault, FaultStore, Mode
 from lakebed.errors import CommitUnknownError, NotWrittenError, StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Txn
@@ -42,13 +29,22 @@ from lakebed.transaction import (
     Unknown,
     already_committed,
 )
+from testkit.faults import Fault, FaultStore, Killed, Mode
+from testkit.readers.independent_replay import Replayed, check, copy_out
+from testkit.tables.small_tables import (
+    IMPATIENT,
+    PLAIN,
+    WRITE,
+    append,
+    create,
+    features,
+    file,
+    metadata,
+    new_memory_url,
+)
 
 MODES: tuple[Mode, ...] = ("before", "after", "timeout", "late")
 MINE = "mine.parquet"
-
-
-class Killed(BaseException):
-    """Plays a process that dies at this very moment."""
 
 
 def creating(_: Store, store: Store) -> Transaction:

@@ -8,16 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from independent_replay import check, copy_out
-from small_tables import CREATE, PLAIN, WRITE, append, create, features, file, metadata, removal
 
-from faults import FaultStore
 from lakebed.errors import ConcurrentDeleteDeleteError, ConcurrentTransactionError, StorageError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Txn
 from lakebed.storage import Store
 from lakebed.transaction import Committed, Conflict, Operation, Outcome, Retries, Transaction
+from testkit.faults import FaultStore
+from testkit.readers.independent_replay import check, copy_out
+from testkit.tables.small_tables import (
+    CREATE,
+    PLAIN,
+    WRITE,
+    append,
+    create,
+    features,
+    file,
+    metadata,
+    removal,
+)
 
 THREADS = 8
 COMMITS = 8

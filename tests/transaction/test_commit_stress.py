@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from independent_replay import Replayed, check, copy_out
-from small_tables import create
 
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store, open_store
-from s3_server import S3Server
+from testkit.readers.independent_replay import Replayed, check, copy_out
+from testkit.servers.s3_server import S3Server
+from testkit.tables.small_tables import create
 
 WORKERS = 8
 COMMITS = 50
@@ -136,7 +136,7 @@ def judge_snapshot(store: Store, state: Replayed) -> None:
     assert snapshot.totals.num_files == len(state.paths)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("8 processes commit, are killed and start again")
 def test_eight_processes_with_kills_on_the_local_disk(tmp_path: Path) -> None:
     table = tmp_path / "table"
     store = open_store(str(table))
@@ -149,7 +149,7 @@ def test_eight_processes_with_kills_on_the_local_disk(tmp_path: Path) -> None:
     judge_snapshot(store, state)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("8 processes commit, are killed and start again")
 def test_eight_processes_with_kills_on_s3(tmp_path: Path, s3_server: S3Server) -> None:
     url, options = f"{s3_server.new_bucket()}/table", s3_server.storage_options
     store = open_store(url, options)

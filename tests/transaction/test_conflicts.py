@@ -19,7 +19,6 @@ from conflict_cases import (
     run,
     stages,
 )
-from small_tables import create, features, file, removal
 
 from lakebed.errors import (
     ConcurrentAppendError,
@@ -39,6 +38,7 @@ from lakebed.transaction import (
     Retries,
     Transaction,
 )
+from testkit.tables.small_tables import create, features, file, removal
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from small_tables import file, metadata, removal
 
 from lakebed.spec.actions import Action, AddCdc, DomainMetadata, Txn
 from lakebed.transaction.isolation import IsolationLevel, choose_level
+from testkit.tables.small_tables import file, metadata, removal
 
 SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = IsolationLevel
 

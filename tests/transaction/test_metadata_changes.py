@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from conflict_cases import APPENDS, METADATA, ONE, SERIALIZABLE, Step, run, sets, stages
-from small_tables import column, create, features, file, metadata
 
 from lakebed.errors import MetadataChangedError
 from lakebed.spec.actions import Protocol
 from lakebed.storage import Store
 from lakebed.transaction import Committed, Conflict, Operation, Transaction
+from testkit.tables.small_tables import column, create, features, file, metadata
 
 # Features that were turned on meanwhile, and what a commit prepared before makes of it.
 TURNED_ON = [

@@ -8,21 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from row_tables import (
-    DELETE,
-    ONE,
-    TRACKED,
-    TWO,
-    actions_of,
-    delete,
-    deletion,
-    gone,
-    live,
-    marked_table,
-    rows,
-    vector_files,
-)
-from small_tables import append, create, features, file, new_memory_url, removal, vector
 
 from lakebed.errors import (
     ConcurrentAppendError,
@@ -49,6 +34,29 @@ from lakebed.transaction import (
     Operation,
     Transaction,
     is_retryable,
+)
+from testkit.tables.marked_tables import (
+    DELETE,
+    ONE,
+    TRACKED,
+    TWO,
+    actions_of,
+    delete,
+    deletion,
+    gone,
+    live,
+    marked_table,
+    rows,
+    vector_files,
+)
+from testkit.tables.small_tables import (
+    append,
+    create,
+    features,
+    file,
+    new_memory_url,
+    removal,
+    vector,
 )
 
 UPDATE = Operation("UPDATE")

@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
-from row_tables import (
+
+import lakebed
+from lakebed.errors import AppendOnlyError, InvalidArgumentError, InvalidCommitError
+from lakebed.log.table_log import TableLog
+from lakebed.spec.actions import Add, CommitInfo
+from lakebed.storage import Store, open_store
+from lakebed.transaction import Committed, IsolationLevel, Transaction
+from lakebed.transaction.row_marks import with_wide_bounds
+from testkit.faults import Fault, FaultStore, Mode
+from testkit.tables.marked_tables import (
     DELETE,
     ONE,
     TRACKED,
@@ -26,16 +35,7 @@ from row_tables import (
     vector_files,
     vector_path,
 )
-from small_tables import IMPATIENT, append, create, file, metadata, removal
-
-import lakebed
-from faults import Fault, FaultStore, Mode
-from lakebed.errors import AppendOnlyError, InvalidArgumentError, InvalidCommitError
-from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Add, CommitInfo
-from lakebed.storage import Store, open_store
-from lakebed.transaction import Committed, IsolationLevel, Transaction
-from lakebed.transaction.row_marks import with_wide_bounds
+from testkit.tables.small_tables import IMPATIENT, append, create, file, metadata, removal
 
 
 def test_a_mark_is_a_remove_and_the_same_file_with_a_vector(store: Store) -> None:

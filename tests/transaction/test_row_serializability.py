@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from row_tables import PROTOCOL, gone, live, rows
-from small_tables import create, file, metadata, new_memory_url, removal
 
 from lakebed.errors import RowConflictError
 from lakebed.expressions import parse_predicate
@@ -28,6 +26,8 @@ from lakebed.transaction import (
     Transaction,
     is_retryable,
 )
+from testkit.tables.marked_tables import PROTOCOL, gone, live, rows
+from testkit.tables.small_tables import create, file, metadata, new_memory_url, removal
 
 MOVED = 13
 VALUES = 40

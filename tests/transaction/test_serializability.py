@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tables import create, file, metadata, new_memory_url, removal
 
 from lakebed.expressions import parse_predicate
 from lakebed.log.snapshot import Snapshot
@@ -14,6 +13,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.storage import open_store
 from lakebed.transaction import Committed, Conflict, IsolationLevel, Operation, Transaction
+from testkit.tables.small_tables import create, file, metadata, new_memory_url, removal
 
 PARTITIONS = 3
 State = dict[str, int]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from row_tables import DELETE, actions_of, delete, gone, live, marked_table, rows, vector_files
-from small_tables import append, file
 
 from lakebed.errors import ConflictError, InvalidCommitError, RowConflictError
 from lakebed.formats.deletion_vectors import RowIndexSet, write_vectors
@@ -13,6 +11,17 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.vector_descriptors import file_name, new_file, stored_vector
 from lakebed.storage import Store
 from lakebed.transaction import Transaction
+from testkit.tables.marked_tables import (
+    DELETE,
+    actions_of,
+    delete,
+    gone,
+    live,
+    marked_table,
+    rows,
+    vector_files,
+)
+from testkit.tables.small_tables import append, file
 
 
 def stored(snapshot: Snapshot, path: str, *indexes: int) -> StoredRows:

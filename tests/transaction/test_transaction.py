@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from independent_replay import check, copy_out
-from small_tables import CREATE, PLAIN, WRITE, append, create, file, metadata, removal
 
-from faults import FaultStore
 from lakebed.errors import (
     AppendOnlyError,
     CommitUnknownError,
@@ -28,6 +25,18 @@ from lakebed.transaction import (
     Transaction,
     Unknown,
     already_committed,
+)
+from testkit.faults import FaultStore
+from testkit.readers.independent_replay import check, copy_out
+from testkit.tables.small_tables import (
+    CREATE,
+    PLAIN,
+    WRITE,
+    append,
+    create,
+    file,
+    metadata,
+    removal,
 )
 
 

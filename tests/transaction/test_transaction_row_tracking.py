@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from small_tables import WRITE, append, create, features, file, metadata, removal
 
 from lakebed.errors import InvalidCommitError, LogCorruptedError
 from lakebed.log.snapshot import Snapshot
@@ -14,6 +13,7 @@ from lakebed.spec.actions import CommitInfo, DomainMetadata
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
 from lakebed.transaction.row_tracking import high_water_mark
+from testkit.tables.small_tables import WRITE, append, create, features, file, metadata, removal
 
 TRACKED = features("domainMetadata", "rowTracking")
 COLUMNS = {

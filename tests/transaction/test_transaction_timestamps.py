@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 import pytest
-from small_tables import WRITE, append, create, features, file, metadata
 
 from lakebed.errors import LogCorruptedError
 from lakebed.formats import commit_file as commit_format
@@ -15,6 +14,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
+from testkit.tables.small_tables import WRITE, append, create, features, file, metadata
 
 STAMPED = features("inCommitTimestamp")
 ON = metadata(enableInCommitTimestamps="true")

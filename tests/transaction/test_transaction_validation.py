@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from small_tables import (
-    PLAIN,
-    WRITE,
-    append,
-    column,
-    create,
-    features,
-    file,
-    metadata,
-    removal,
-    vector,
-)
 
-from faults import FaultStore
 from lakebed.errors import InvalidCommitError, SchemaError, UnsupportedFeatureError
 from lakebed.spec.actions import (
     Action,
@@ -32,6 +19,19 @@ from lakebed.spec.actions import (
 )
 from lakebed.storage import Store
 from lakebed.transaction import Operation, Transaction
+from testkit.faults import FaultStore
+from testkit.tables.small_tables import (
+    PLAIN,
+    WRITE,
+    append,
+    column,
+    create,
+    features,
+    file,
+    metadata,
+    removal,
+    vector,
+)
 
 VECTORS = features("deletionVectors", reader=("deletionVectors",))
 

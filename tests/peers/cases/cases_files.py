@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from case_groups import Case, call, group
+from cases.case_groups import Case, call, group
 
 _SMALL_FILES = [
     "CREATE TABLE {t} (id INT, s STRING, p INT) USING delta PARTITIONED BY (p)",

@@ -3,7 +3,7 @@ change of their table."""
 
 from __future__ import annotations
 
-from case_groups import Case, call, group
+from cases.case_groups import Case, call, group
 
 _TABLE = ["CREATE TABLE {t} USING delta AS SELECT * FROM VALUES (1, 'a'), (2, 'b') AS v(id, s)"]
 _PARTS = [

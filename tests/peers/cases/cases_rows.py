@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from case_groups import Case, group
+from cases.case_groups import Case, group
 
 _TABLE = (
     "CREATE TABLE {t} USING delta AS SELECT * FROM VALUES "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from case_groups import Case, group
+from cases.case_groups import Case, group
 
 _ROWS = "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS v(id, s)"
 _PLAIN = f"CREATE TABLE {{t}} USING delta AS {_ROWS}"

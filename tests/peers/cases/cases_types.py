@@ -3,7 +3,7 @@ that compute or check their values."""
 
 from __future__ import annotations
 
-from case_groups import Case, group
+from cases.case_groups import Case, group
 
 _NO_ANSI = {"spark.sql.ansi.enabled": "false"}
 _NUMBERS = (

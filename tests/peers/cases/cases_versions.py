@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from case_groups import Case, group
+from cases.case_groups import Case, group
 
 _HISTORY = [
     "CREATE TABLE {t} (id INT, s STRING) USING delta",

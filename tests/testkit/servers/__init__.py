@@ -1,0 +1,1 @@
+"""Processes that tests start: object stores, Spark Connect, a cluster, writers."""
