@@ -12,7 +12,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import ConcurrentWriteError
-from lakebed.iceberg import publish_after_commit
+from lakebed.iceberg import publish_commit
 from lakebed.iceberg import version_changes as changes
 from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
 from lakebed.log.table_log import TableLog

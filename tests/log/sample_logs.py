@@ -13,7 +13,6 @@ from deltalake import Transaction as AppTransaction
 from mutations import Seen, log_files, look, store_of, versions_of
 
 import lakebed
-from compactions import compact
 from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap, write_vectors
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
@@ -22,6 +21,7 @@ from lakebed.spec.actions import DeletionVector, DomainMetadata, Remove, Txn
 from lakebed.spec.vector_descriptors import file_name, inline_vector, new_file, stored_vector
 from lakebed.storage import Store, open_store
 from lakebed.transaction import Operation, Transaction
+from testkit.tables.compactions import compact
 
 V2 = {"delta.checkpointPolicy": "v2"}
 VECTORS = {"delta.enableDeletionVectors": "true"}

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from strategies import Model, histories, key_of
 
-from compactions import compact
 from lakebed.formats import commit_file as commit
 from lakebed.formats.file_actions import adds_from_table, removes_from_table
 from lakebed.formats.statistics.stats_from_json import parse_stats
@@ -21,6 +20,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.storage import Store, open_store
+from testkit.tables.compactions import compact
 from testkit.tables.log_tables import NOW, listed_store, memory_store
 
 KINDS: list[tuple[Kind | None, bool | int | None]] = [

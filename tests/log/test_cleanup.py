@@ -27,6 +27,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import CommitInfo, Protocol
 from lakebed.storage import Store
 from testkit.faults import Fault
+from testkit.tables.compactions import compact
 from testkit.tables.log_tables import (
     DAY,
     V2,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lakebed.errors import InvalidArgumentError, LogCorruptedError, VersionNotFoundError
+from lakebed.errors import LogCorruptedError
 from lakebed.log.listing.log_names import commit_path, compaction_path
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
@@ -19,6 +19,7 @@ from lakebed.spec.actions import (
 )
 from lakebed.storage import Store
 from testkit.faults import FaultStore
+from testkit.tables.compactions import compact, reconcile
 from testkit.tables.log_tables import NOW, V2, create, file, grow, metadata, names, write_commit
 
 

@@ -7,13 +7,14 @@ from deltalake import DeltaTable
 
 from lakebed.errors import StorageError
 from lakebed.formats import last_checkpoint
-from lakebed.log.listing.hint import cleaned_up_to
+from lakebed.log.listing.checkpoint_hint import cleaned_up_to
 from lakebed.log.listing.log_names import LAST_CHECKPOINT, checksum_path, classic_checkpoint_path
-from lakebed.log.maintenance.after_commit import MaintenanceReport, after_commit, maintain
+from lakebed.log.post_commit import PostCommit, run_hooks
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Remove
 from lakebed.storage import Store
+from lakebed.transaction.post_commit_hooks import POST_COMMIT_HOOKS
 from testkit.faults import Fault, FaultStore
 from testkit.tables.log_tables import (
     DAY,

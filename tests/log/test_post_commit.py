@@ -4,12 +4,12 @@ import logging
 from dataclasses import dataclass
 
 import pytest
-from log_tables import create, file
 
 from lakebed.log.post_commit import PostCommit, run_hooks
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store
+from testkit.tables.log_tables import create, file
 
 
 @dataclass

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from simulated_store import URL
 
 import lakebed
-from compactions import compact
 from lakebed.arrow.write.rows import prepare_rows
 from lakebed.arrow.write.write import write_files
 from lakebed.data_files.file_layout import FileLayout
@@ -31,6 +30,7 @@ from lakebed.spec.actions import Add, Remove
 from lakebed.spec.paths import decode_path
 from lakebed.tables.table import Table
 from lakebed.transaction import Operation, Transaction
+from testkit.tables.compactions import compact
 
 Row = tuple[int, int, str]
 PARTITIONS = 2

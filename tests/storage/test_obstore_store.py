@@ -25,7 +25,7 @@ from lakebed.errors import (
     StorageError,
 )
 from lakebed.storage import Store, open_store
-from lakebed.storage.obstore import obstore_client, obstore_library, obstore_listing
+from lakebed.storage.obstore import obstore_client, obstore_library, obstore_store
 from testkit.servers.s3_server import S3Server
 from testkit.servers.stub_s3 import StubS3, stub
 

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 import lakebed
 from lakebed.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError
-from lakebed.spark.internals.plan_costs import estimated_bytes, is_cheap
+from lakebed.settings.setting_table import CLUSTERING_MIN_SIZE, CLUSTERING_MODE
+from lakebed.spark.internals.plans import estimated_bytes, is_cheap
 from testkit.tables.spark_tables import settings
 
 ROWS = 4000

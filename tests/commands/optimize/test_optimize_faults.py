@@ -19,7 +19,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.commands.optimize.request import LOCAL_BYTES
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.table_log import TableLog

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lakebed.commands.vacuum import VacuumOptions, sweep, vacuum_table
-from lakebed.commands.vacuum.clock import own_clock, safe_clock
+from lakebed.commands.vacuum import vacuum
+from lakebed.commands.vacuum.vacuum import own_clock, safe_clock, vacuum_table
+from lakebed.commands.vacuum.vacuum_options import VacuumOptions
 from lakebed.errors import StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import readable_versions

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakebed.commands.vacuum.candidates import from_inventory
 from lakebed.commands.vacuum.last_vacuum import LAST_VACUUM, last_vacuumed
 from lakebed.commands.vacuum.vacuum_selection import from_inventory
 from lakebed.errors import InvalidArgumentError

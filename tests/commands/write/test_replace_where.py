@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.files import ADD_FIELDS
+from lakebed.log.file_state import ADD_FIELDS
 from testkit.readers.other_readers import values_by_id
 from testkit.tables.spark_tables import settings
 

@@ -330,7 +330,7 @@ def test_a_call_that_is_sent_twice_is_done_once(spark: Any, table: DeltaTable, p
 def test_only_public_methods_can_be_called(table: DeltaTable, name: str) -> None:
     assert isinstance(table, ServedTable)
     with pytest.raises(InvalidArgumentError, match="no method"):
-        table._made((name, (), {}))
+        table._result((name, (), {}))
 
 
 def test_eight_clients_merge_at_once(server: str, table: DeltaTable, path: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import ConflictError, SchemaChangedError
-from lakebed.spark.internals.connect.connect_reads import sources_of
+from lakebed.spark.internals.connect.connect_plans import sources_of
 from testkit.other_writers import before_commit, is_blind
 
 

@@ -19,15 +19,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import lakebed
+from lakebed.spark.internals import classic_columns as calls
 from lakebed.spark.internals import jvm as internals
 from lakebed.spark.internals.call_sites import without_call_sites
 from lakebed.spark.internals.classic_columns import BYTE_ARRAY_OFFSET
 from lakebed.spark.internals.java_indexes import DeltaFiles, encode_groups
 from lakebed.spark.internals.jvm import FILE_INDEX, ROW_INDEX, Jvm
 from lakebed.spark.internals.plans import equal_keys, is_deterministic, is_stable
-from lakebed.spark.internals.session.rules import DELTA_FILES, compiled
-from lakebed.spark.internals.static_calls import BYTE_ARRAY_OFFSET
-from lakebed.spark.native.file_status import encode_groups
+from lakebed.spark.internals.startup.rules import DELTA_FILES, compiled
 from testkit.gauges import gateway_commands
 from testkit.readers.scan_facts import load
 from testkit.schemas import column

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebed.formats import checkpoint_file
+from lakebed.formats import checkpoint_encoder
 from lakebed.formats import commit_file as commit
 from lakebed.formats.checkpoint_encoder import V1_KINDS
 from lakebed.log.listing.log_names import commit_path, part_checkpoint_path
