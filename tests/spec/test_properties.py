@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.errors import TablePropertyError
-from lakebed.settings.intervals import parse_interval
+from lakebed.settings.value_kinds import parse_interval
 from lakebed.spec.properties import (
     PROPERTIES,
     TableProperties,
