@@ -84,9 +84,7 @@ class Condition:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize(
-    "kind", these_in_short(KINDS, "partitions", "all"), ids=lambda kind: kind.name
-)
+@pytest.mark.parametrize("kind", these_in_short(KINDS, "all"), ids=lambda kind: kind.name)
 def test_both_engines_agree_with_the_model_after_each_turn(
     kind: Kind, seed: int, peers: Peers, tmp_path: Path
 ) -> None:
