@@ -193,7 +193,7 @@ import os, sys, time
 import lakebed
 from lakebed.arrow.small_files import many_files, reading_processes
 from lakebed.commands.optimize import local_rewrite as local
-from lakebed.commands.optimize.bins import by_partition
+from lakebed.commands.optimize.file_selection import by_partition
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 

@@ -205,3 +205,59 @@ def test_merge_sources_of_functions_and_versions(db: SparkSession) -> None:
         db.sql("MERGE INTO t USING range(3) r LIMIT 1 ON t.id = r.id WHEN MATCHED THEN DELETE")
     with pytest.raises(ParseException):
         db.sql("MERGE INTO t USING range(3) r ON t.id = r.id")
+
+
+# --- CHAR columns ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chars(db: SparkSession) -> SparkSession:
+    """Spark puts a projection over a table with such a column, which pads what it reads."""
+    db.sql("CREATE TABLE c (id INT, v STRING, c CHAR(4), w VARCHAR(3)) USING delta")
+    db.sql("INSERT INTO c VALUES (1, 'a', 'x', 'w'), (2, 'b', 'y', 'w'), (3, 'c', NULL, 'w')")
+    return db
+
+
+def test_update_takes_char_columns_in_conditions_and_values(chars: SparkSession) -> None:
+    chars.sql("UPDATE c SET v = concat(v, '1') WHERE id IN (2, 1 + 2)")
+    chars.sql("UPDATE c SET c = 'q', v = concat(c, '|') WHERE c = 'x'")
+    assert rows(chars, "c") == [
+        (1, "x   |", "q   ", "w"),
+        (2, "b1", "y   ", "w"),
+        (3, "c1", None, "w"),
+    ]
+    with pytest.raises(Exception, match=r"(?i)limit"):
+        chars.sql("UPDATE c SET c = 'longer than four'")
+    assert len(rows(chars, "c")) == 3
+
+
+def test_delete_takes_char_columns_in_conditions(chars: SparkSession) -> None:
+    chars.sql("DELETE FROM c WHERE c = 'x' OR id = 7")
+    chars.sql("DELETE FROM c AS t WHERE t.c IS NULL AND t.id IN (SELECT id FROM t)")
+    assert rows(chars, "c") == [(2, "b", "y   ", "w")]
+
+
+def test_merge_takes_char_columns_on_both_sides(chars: SparkSession) -> None:
+    chars.sql("CREATE TABLE s (id INT, c CHAR(4)) USING delta")
+    chars.sql("INSERT INTO s VALUES (10, 'y'), (11, 'z')")
+    chars.sql(
+        "MERGE INTO c AS t USING s ON t.c = s.c"
+        " WHEN MATCHED THEN UPDATE SET id = s.id, w = 'm'"
+        " WHEN NOT MATCHED THEN INSERT (id, c) VALUES (s.id, s.c)"
+        " WHEN NOT MATCHED BY SOURCE AND t.c = 'x' THEN DELETE"
+    )
+    assert rows(chars, "c") == [
+        (10, "b", "y   ", "m"),
+        (11, None, "z   ", None),
+        (3, "c", None, "w"),
+    ]
+
+
+def test_insert_replaces_rows_of_a_table_with_char_columns(chars: SparkSession) -> None:
+    chars.sql("INSERT INTO c REPLACE WHERE id = 1 VALUES (1, 'n', 'x', 'w')")
+    chars.sql("INSERT INTO c REPLACE ON c.id = s.id VALUES (2, 'm', 'k', 'w') AS s(id, v, c, w)")
+    assert rows(chars, "c") == [
+        (1, "n", "x   ", "w"),
+        (2, "m", "k   ", "w"),
+        (3, "c", None, "w"),
+    ]

@@ -37,8 +37,6 @@ SIGNATURES = {
         "delete": ["condition"],
         "update": ["condition", "set"],
         "merge": ["source", "condition"],
-        "vacuum": ["retentionHours", "dryRun", "mode", "inventory", "enforceRetention"],
-        "vacuumForecast": ["retentionHours", "mode", "inventory"],
         "pin": ["name", "version"],
         "unpin": ["name"],
         "pins": [],
@@ -127,6 +125,13 @@ def test_methods_have_the_arguments_of_delta_spark(owner: type, name: str) -> No
     parameters = inspect.signature(getattr(owner, name)).parameters
     assert [each for each in parameters if each != "self"] == SIGNATURES[owner][name]
     assert getattr(owner, name).__doc__
+
+
+def test_vacuum_has_the_arguments_of_delta_spark_and_more() -> None:
+    parameters = list(inspect.signature(DeltaTable.vacuum).parameters)
+    assert parameters[1:] == ["retentionHours", "dryRun", "mode", "inventory", "enforceRetention"]
+    forecast = list(inspect.signature(DeltaTable.vacuumForecast).parameters)
+    assert forecast[1:] == ["retentionHours", "mode", "inventory"]
 
 
 @pytest.mark.parametrize("owner", SIGNATURES)

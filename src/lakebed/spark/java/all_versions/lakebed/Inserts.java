@@ -233,11 +233,8 @@ final class Inserts {
 
   /** What a statement says beyond Spark's plan of it. */
   static Map clauses(LogicalPlan target) {
-    while (target instanceof SubqueryAlias) {
-      target = ((SubqueryAlias) target).child();
-    }
     Map found = new LinkedHashMap();
-    Map options = ((DataSourceV2Relation) target).options().asCaseSensitiveMap();
+    Map options = ResolveCommands.relation(target).options().asCaseSensitiveMap();
     for (Object key : options.keySet()) {
       if (((String) key).startsWith(PREFIX)) {
         found.put(((String) key).substring(PREFIX.length()), options.get(key));

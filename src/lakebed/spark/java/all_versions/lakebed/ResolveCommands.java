@@ -12,13 +12,17 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedPartitionSpec;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.ShowColumns;
 import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.ShowPartitions;
@@ -35,6 +39,7 @@ import org.apache.spark.sql.execution.command.CreateTableLikeCommand;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.immutable.Seq;
 
 /**
  * What changes a Delta table becomes a command that Python runs, with the parts of the statement as
@@ -84,16 +89,38 @@ public class ResolveCommands extends Rule {
   }
 
   static DeltaTable table(LogicalPlan plan) {
-    while (plan instanceof SubqueryAlias) {
-      plan = ((SubqueryAlias) plan).child();
-    }
-    if (!(plan instanceof DataSourceV2Relation)) {
-      return null;
-    }
-    Object found = ((DataSourceV2Relation) plan).table();
+    DataSourceV2Relation relation = relation(plan);
+    Object found = relation == null ? null : relation.table();
     return found instanceof DeltaTable && !(found instanceof StagedDeltaTable)
         ? (DeltaTable) found
         : null;
+  }
+
+  /** What a statement changes, below its alias and below what pads CHAR columns; or null. */
+  static DataSourceV2Relation relation(LogicalPlan plan) {
+    while (plan instanceof SubqueryAlias || padsColumns(plan)) {
+      plan = (LogicalPlan) plan.children().head();
+    }
+    return plan instanceof DataSourceV2Relation ? (DataSourceV2Relation) plan : null;
+  }
+
+  /** Whether this is the projection that Spark puts over tables with CHAR columns. */
+  private static boolean padsColumns(LogicalPlan plan) {
+    if (!(plan instanceof Project)
+        || !(((Project) plan).child() instanceof DataSourceV2Relation)) {
+      return false;
+    }
+    Seq columns = ((Project) plan).projectList();
+    for (int i = 0; i < columns.length(); i++) {
+      Object column = columns.apply(i);
+      boolean isPadded = column instanceof Alias
+          && ((Alias) column).child() instanceof StaticInvoke
+          && ((StaticInvoke) ((Alias) column).child()).functionName().equals("readSidePadding");
+      if (!(column instanceof Attribute) && !isPadded) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // --- writes ---
