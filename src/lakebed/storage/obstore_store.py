@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -20,7 +20,7 @@ from lakebed.storage.locations import Location
 from lakebed.storage.neighbours import Neighbours
 from lakebed.storage.obstore_client import Connection, MemoryConnection
 from lakebed.storage.obstore_errors import translated
-from lakebed.storage.obstore_listing import list_level, list_pages
+from lakebed.storage.obstore_listing import list_level, list_pages, listed_sizes
 from lakebed.storage.put_probe import CONTENT, refuses_second_put
 from lakebed.storage.ranged_file import TAIL, RangedFile, Ranges
 from lakebed.storage.store import (
@@ -56,6 +56,10 @@ class ObstoreStore(Store):
     @property
     def url(self) -> str:
         return self.location.url
+
+    @property
+    def place(self) -> Hashable:
+        return (self.location, *self._connection.place)
 
     def connect(self) -> None:
         """Makes the clients, which sends no request: what is wrong with the options is an error."""
@@ -162,6 +166,20 @@ class ObstoreStore(Store):
         with translated(clients.library, "look at", self._url(path)):
             found = clients.library.functions.head(clients.retrying, key)
         return ObjectMeta(path, found["size"], _milliseconds(found["last_modified"]))
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        if self.cheap_probes or len(paths) < 2:
+            return super().sizes(paths)
+        keys = list(map(self._key, paths))
+        clients = self._connection.clients()
+        with translated(clients.library, "list", self.url):
+            known = listed_sizes(clients, self.location, self._prefix, keys)
+        # A listing may be out of date, or not in order: it is believed only in what it has.
+        rest = [path for path, key in zip(paths, keys, strict=True) if key not in known]
+        if rest:
+            with ThreadPoolExecutor(min(CONCURRENCY, len(rest))) as pool:
+                known.update(zip(map(self._key, rest), pool.map(self._size, rest), strict=True))
+        return [known[key] for key in keys]
 
     def open_input(self, path: str) -> pa.NativeFile:
         if self.cheap_probes:
