@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_tables import add_file, column, make_table
 from pyspark.sql import SparkSession
@@ -241,7 +242,9 @@ def test_a_trusted_table_costs_no_request(table: Table) -> None:
     table.asked_for_files()
     assert table.rows() == list(range(ROWS))
     assert table.asked_for_files() == 0
-    table.claim(table.add.size // 2)
+    groups = pq.read_metadata(table.folder / table.add.path)
+    table.claim(groups.row_group(5).column(0).data_page_offset)
+    # Whoever may write a log can leave out rows anyway: delta-spark believes it too.
     assert 0 < len(table.rows()) < ROWS
 
 

@@ -44,7 +44,7 @@ def listed_sizes(
     left = sorted(set(keys)) if _starts_anywhere(location) else []
     start = 0
     while len(left) - start >= WORTH_A_PAGE:
-        page = next(list_pages(clients, folder, _before(left[start])), [])
+        page: list[Any] = next(list_pages(clients, folder, _before(left[start])), [])
         sizes = {each["path"]: each["size"] for each in page}
         is_last = len(page) < PAGE
         end = len(left) if is_last else bisect_right(left, page[-1]["path"], start)
