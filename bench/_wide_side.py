@@ -5,14 +5,16 @@ python bench/_wide_side.py SIDE COLUMNS FOLDER OPTIONS
 
 from __future__ import annotations
 
-import cProfile
 import json
 import os
-import pstats
 import shutil
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -169,12 +171,10 @@ def main(name: str, columns: int, folder: Path, options: dict[str, Any]) -> None
         path = folder / "table"
         side.prepare(count)
         for work, expected in EXPECTED.items():
-            profile = cProfile.Profile()
+            watched = sampled() if options["profile"] and count == columns else nullcontext()
             start = time.perf_counter()
             try:
-                if options["profile"] and count == columns:
-                    found = profile.runcall(getattr(side, work), path)
-                else:
+                with watched:
                     found = getattr(side, work)(path)
             except Exception as error:  # noqa: BLE001 - how it ends is what is asked
                 print(json.dumps({"end": f"{work}: {_short(error)}"}), flush=True)
@@ -184,9 +184,41 @@ def main(name: str, columns: int, folder: Path, options: dict[str, Any]) -> None
             if count == columns:
                 memory = side.peak() // MEGABYTE
                 print(json.dumps({work: seconds, "memory": memory}), flush=True)
-                if options["profile"]:
-                    pstats.Stats(profile).sort_stats("cumulative").print_stats(25)
         shutil.rmtree(path)
+
+
+@contextmanager
+def sampled() -> Iterator[None]:
+    """Prints where Lakebed's Python was, in all threads: Spark calls it in threads of its own."""
+    counts: Counter[str] = Counter()
+    done = threading.Event()
+
+    def watch() -> None:
+        me = threading.get_ident()
+        while not done.wait(0.005):
+            for thread, frame in sys._current_frames().items():
+                if thread != me:
+                    counts.update(_lakebed_frames(frame))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watching.join()
+        for where, count in counts.most_common(20):
+            print(f"    {5 * count:>7} {where}", flush=True)
+
+
+def _lakebed_frames(frame: Any) -> set[str]:
+    found = set()
+    while frame is not None:
+        code = frame.f_code
+        if "/lakebed/" in code.co_filename:
+            found.add(f"{code.co_filename.rpartition('/lakebed/')[2]} {code.co_qualname}")
+        frame = frame.f_back
+    return found
 
 
 def _short(error: Exception) -> str:

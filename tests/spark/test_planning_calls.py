@@ -84,6 +84,27 @@ def test_an_append_of_a_row_takes_few_calls(spark: SparkSession, tmp_path: Path)
     assert counts[-1] < 100
 
 
+def test_calls_grow_with_the_columns_and_not_with_their_square(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A write by a job of Spark takes some calls for each column, a read none."""
+    writes, reads = [], []
+    for count in (20, 20, 200):
+        path = str(tmp_path / f"wide-{len(writes)}")
+        columns = [f"CAST(id AS {'DOUBLE' if n % 2 else 'LONG'}) AS c{n}" for n in range(count)]
+        rows = spark.range(1).selectExpr(*columns)
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            rows.write.format("delta").save(path)
+        writes.append(len(sent))
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            spark.read.format("delta").load(path).select("c1").collect()
+        reads.append(len(sent))
+    # The first of the three fills caches.
+    assert writes[2] - writes[1] < 30 * 180
+    assert writes[2] < 10 * writes[1]
+    assert reads[2] <= reads[1] + 10
+
+
 def _planned(spark: Any, path: str, where: str) -> int:
     """How many commands were sent; the table is opened, and all files to read are known then."""
     with gateway_commands(spark._jvm._gateway_client) as sent:
