@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -198,16 +200,20 @@ class _Preparation:
                 yield Rule(name, self._f.octet_length(value) > 0)
 
     def _all(self, rules: list[Rule]) -> Column:
-        tests = [self._checked(rule) for rule in rules]
-        whole, *others = tests
-        for each in others:
-            whole = whole & each
-        return whole
+        row = self._row()
+        tests = [self._checked(rule, row) for rule in rules]
+        # As a flat tree: Spark descends into it, and thousands of columns may be NOT NULL.
+        while len(tests) > 1:
+            tests = [reduce(and_, tests[i : i + 2]) for i in range(0, len(tests), 2)]
+        return tests[0]
 
-    def _checked(self, rule: Rule) -> Column:
+    def _row(self) -> Column:
+        f = self._f
+        return f.to_json(f.struct(*[f.col(quote(name)) for name in self._shown()]))
+
+    def _checked(self, rule: Rule, row: Column) -> Column:
         f = self._f
         holds = f.coalesce(rule.holds, f.lit(False))
-        row = f.to_json(f.struct(*[f.col(quote(name)) for name in self._shown()]))
         # The number of the partition makes the condition one that the optimizer does not move: a
         # row that a join or a limit drops later must not fail.
         where = f.spark_partition_id().cast("string")
