@@ -73,7 +73,7 @@ def test_a_query_asks_python_once_for_the_files_of_each_scan(
 
 
 def test_an_append_of_a_row_takes_few_calls(spark: SparkSession, tmp_path: Path) -> None:
-    """About 60; each setting of the session would take three more, each column ten."""
+    """About 60; each setting of the session would take three more."""
     path = str(tmp_path / "appended")
     row = pa.table({"id": [1], "name": ["one"]})
     counts = []
@@ -84,10 +84,10 @@ def test_an_append_of_a_row_takes_few_calls(spark: SparkSession, tmp_path: Path)
     assert counts[-1] < 100
 
 
-def test_calls_grow_with_the_columns_and_not_with_their_square(
+def test_rows_with_the_columns_of_the_table_take_no_call_for_each(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """A write by a job of Spark takes some calls for each column, a read none."""
+    """Each of them would take about ten, half a millisecond for each column."""
     writes, reads = [], []
     for count in (20, 20, 200):
         path = str(tmp_path / f"wide-{len(writes)}")
@@ -100,8 +100,7 @@ def test_calls_grow_with_the_columns_and_not_with_their_square(
             spark.read.format("delta").load(path).select("c1").collect()
         reads.append(len(sent))
     # The first of the three fills caches.
-    assert writes[2] - writes[1] < 30 * 180
-    assert writes[2] < 10 * writes[1]
+    assert writes[2] <= writes[1] + 10
     assert reads[2] <= reads[1] + 10
 
 

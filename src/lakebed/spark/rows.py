@@ -21,13 +21,14 @@ from lakebed.expressions.allowed import ExpressionKind
 from lakebed.spark.fitting import fitted, limited
 from lakebed.spark.functions import functions_of
 from lakebed.spark.generated import default_value, generated_value
-from lakebed.spark.projection import quote, spark_type
+from lakebed.spark.projection import is_same_type, quote, spark_type
 from lakebed.spark.rule_errors import rule_message
 from lakebed.spark.sql_expressions import sql_column, table_expression
 from lakebed.spec.column_metadata import (
     generation_expression,
     identity,
     invariants,
+    length_limits,
 )
 from lakebed.spec.schema import (
     BINARY,
@@ -105,13 +106,29 @@ class _Preparation:
         self._carried = [self._f.col(quote(name)) for name in carried]
 
     def run(self, condition: str | None) -> DataFrame:
-        values = [self._filled(field) for field in self._schema.fields]
-        filled = self._frame.select(*values, *self._carried)
+        filled = self._frame
+        if not self._is_as_it_is():
+            # Some calls of the JVM for each column.
+            values = [self._filled(field) for field in self._schema.fields]
+            filled = self._frame.select(*values, *self._carried)
         computed = self._computed(filled)
         rules = list(self._rules(condition))
         return computed.where(self._all(rules)) if rules else computed
 
     # --- values ---
+
+    def _is_as_it_is(self) -> bool:
+        """Whether the frame has the columns of the table, and nothing is to be done to them."""
+        return (
+            not self._carried
+            and self._given.names == self._schema.names
+            and all(
+                is_same_type(source.data_type, field.data_type)
+                and identity(field) is None
+                and not length_limits(field)
+                for source, field in zip(self._given.fields, self._schema.fields, strict=True)
+            )
+        )
 
     def _filled(self, field: StructField) -> Column:
         source = self._given.find(field.name)
@@ -191,13 +208,13 @@ class _Preparation:
     def _not_null(self) -> Iterator[Rule]:
         partitions = {name.lower() for name in self._layout.partition_columns}
         for field in self._schema.fields:
-            value = self._f.col(quote(field.name))
+            name = quote(field.name)
             for path, test in _tests(self._f, field.data_type, field.nullable, (field.name,)):
-                yield Rule(f"NOT NULL of column {render_path(path)}", test(value))
+                yield Rule(f"NOT NULL of column {render_path(path)}", test(self._f.col(name)))
             is_text = field.data_type in (STRING, BINARY)
             if not field.nullable and is_text and field.name.lower() in partitions:
-                name = f"NOT NULL of partition column {field.name!r}, where empty is null"
-                yield Rule(name, self._f.octet_length(value) > 0)
+                what = f"NOT NULL of partition column {field.name!r}, where empty is null"
+                yield Rule(what, self._f.octet_length(self._f.col(name)) > 0)
 
     def _all(self, rules: list[Rule]) -> Column:
         row = self._row()
