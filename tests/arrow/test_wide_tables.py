@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -41,3 +43,22 @@ def test_work_on_wide_tables_grows_with_their_columns(
     # The first of the three pays for imports and caches.
     _, few, many = costs[step]
     assert many < 1.5 * few * MANY / FEW
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7, 100])
+def test_columns_that_are_read_in_parts_are_all_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """pyarrow takes 40 kB for each column that it reads at once."""
+    monkeypatch.setattr("lakebed.arrow.scan._COLUMNS_AT_ONCE", at_once)
+    lakebed.write(tmp_path, wide(6).append_column("s", [[{"a": 1, "b.c": 2}]]))
+    lakebed.write(tmp_path, wide(7), mode="append", merge_schema=True)
+    expected = [
+        {**{f"c{n}": n for n in range(6)}, "s": {"a": 1, "b.c": 2}, "c6": None},
+        {**{f"c{n}": n for n in range(6)}, "s": None, "c6": 6},
+    ]
+    found = lakebed.open(tmp_path).to_arrow().to_pylist()
+    assert sorted(found, key=lambda row: row["s"] is None) == expected
+    assert (
+        lakebed.open(tmp_path).scan(["c5", "c1"]).to_arrow().to_pylist() == [{"c5": 5, "c1": 1}] * 2
+    )

@@ -110,6 +110,17 @@ def test_an_empty_object_is_an_object(store: Store) -> None:
     assert store.get("empty") == b""
 
 
+def test_sizes_come_in_the_order_asked_and_none_for_what_is_missing(store: Store) -> None:
+    names = [f"p=a b/{i:03}" for i in range(40)]
+    for size, name in enumerate(names):
+        store.put(name, b"x" * size)
+
+    asked = [*reversed(names), "gone", names[7], names[7]]
+    assert store.sizes(asked) == [*range(39, -1, -1), None, 7, 7]
+    assert store.sizes([names[3], "gone"]) == [3, None]
+    assert store.sizes([]) == []
+
+
 @pytest.mark.parametrize("data", BYTES_LIKE)
 def test_any_bytes_like_value_can_be_put(store: Store, data: bytearray | memoryview) -> None:
     store.put("plain", data)

@@ -43,6 +43,8 @@ from lakebed.storage.store import Store
 _WORKERS = 4
 # Row groups are read together up to about this size, so that a large file need not fit in memory.
 _PIECE_BYTES = 64 * 1024 * 1024
+_COLUMNS_AT_ONCE = 4096
+"""Columns of a file that are read at once: pyarrow keeps 40 kB for each of them meanwhile."""
 _DAMAGE = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError)
 
 
@@ -187,9 +189,10 @@ class _Reader:
         fields = stored_fields(self._plan, schema)
         names = [schema.field(index).name for index, _ in fields]
         columns: list[pa.ChunkedArray] = []
-        if names:
-            table = file.read_row_groups(groups, columns=names)
-            columns = [table.column(name) for name in names]
+        for start in range(0, len(names), _COLUMNS_AT_ONCE):
+            some = names[start : start + _COLUMNS_AT_ONCE]
+            table = file.read_row_groups(groups, columns=some)
+            columns += [table.column(name) for name in some]
         values = dict(self._row.get("partitionValues") or ())
         return fit_columns(self._plan, [field for _, field in fields], columns, values, count)
 

@@ -17,6 +17,9 @@ DATA_FILE_BYTES: Final = 2**44
 SMALLEST_FILE_BYTES: Final = 12
 """No Parquet file is smaller: with a `size` below, Spark would read no row and say nothing."""
 
+CHECKED_FILES: Final = 500_000
+"""Files of untrusted tables on object stores whose right sizes are remembered: 100 bytes each."""
+
 HINT_BYTES: Final = 8 << 20
 """Bytes of `_last_checkpoint`. A larger one is not read; the log is listed instead."""
 

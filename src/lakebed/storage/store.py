@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lakebed.errors import InvalidArgumentError, ObjectNotFoundError
@@ -41,6 +41,11 @@ class Store(ABC):
     @abstractmethod
     def url(self) -> str:
         """The root as a canonical URL, percent-encoded; `open_store(url)` opens it again."""
+
+    @property
+    def place(self) -> Hashable:
+        """What tells this store from others, also from one of the same URL on another server."""
+        return self.url
 
     @abstractmethod
     def list_from(self, start: str) -> list[ObjectMeta]:
@@ -125,6 +130,19 @@ class Store(ABC):
     @abstractmethod
     def head(self, path: str) -> ObjectMeta:
         """Size and time of an object."""
+
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        """The sizes of several objects, in the order asked; None for one that is missing.
+
+        Concurrent where that helps, and with no more requests than objects, if all are there.
+        """
+        return [self._size(path) for path in paths]
+
+    def _size(self, path: str) -> int | None:
+        try:
+            return self.head(path).size
+        except ObjectNotFoundError:
+            return None
 
     def exists(self, path: str) -> bool:
         try:

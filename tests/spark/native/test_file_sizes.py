@@ -19,7 +19,7 @@ from lakebed.spark.native.file_sizes import check_sizes
 from lakebed.spec.actions import Add
 from lakebed.spec.limits import DATA_FILE_BYTES, SMALLEST_FILE_BYTES
 from lakebed.spec.vector_descriptors import inline_vector
-from lakebed.storage import open_store
+from lakebed.storage import Store, open_store
 from testkit.readers.scan_facts import load
 from testkit.schemas import column
 from testkit.tables.arbitrary_tables import add_file, make_table
@@ -65,25 +65,30 @@ def test_a_size_that_is_too_large_changes_no_row(
     assert sorted(row.n for row in load(spark, tmp_path).collect()) == list(range(ROWS))
 
 
+def check(store: Store, paths: list[str], sizes: list[int], root: str) -> None:
+    column = pa.chunked_array([pa.array(sizes, pa.int64())])
+    uris = [f"{root}/{path}" for path in paths]
+    check_sizes(store, pa.chunked_array([pa.array(paths, pa.string())]), uris, column)
+
+
 def test_each_size_is_compared_with_the_file_on_a_disk(tmp_path: Path, add: Add) -> None:
-    store, uri = open_store(str(tmp_path)), f"file://{tmp_path}/{add.path}"
+    store, root = open_store(str(tmp_path)), f"file://{tmp_path}"
     os.mkfifo(tmp_path / "pipe")
-    check_sizes(store, [uri, f"{uri}.gone"], pa.chunked_array([[add.size, add.size]]))
-    check_sizes(store, [], pa.chunked_array([], pa.int64()))
+    check(store, [add.path, f"{add.path}.gone"], [add.size, add.size], root)
+    check(store, [], [], root)
     for size in (SMALLEST_FILE_BYTES, add.size // 2, add.size - 1):
         with pytest.raises(DataFileError, match=f"{size} bytes, but there are {add.size}"):
-            check_sizes(store, [uri, uri], pa.chunked_array([[add.size], [size]]))
+            check(store, [add.path, add.path], [add.size, size], root)
     with pytest.raises(DataFileError, match="not a regular file"):
-        check_sizes(store, [f"file://{tmp_path}/pipe"], pa.chunked_array([[add.size]]))
+        check(store, ["pipe"], [add.size], root)
 
 
 @pytest.mark.parametrize("size", [0, 5, SMALLEST_FILE_BYTES - 1, DATA_FILE_BYTES + 1, 2**62])
 def test_a_size_that_no_file_has_is_an_error_on_stores_that_are_not_asked(size: int) -> None:
     store = open_store("memory:///t")
-    sizes = pa.chunked_array([pa.array([100, size, DATA_FILE_BYTES])])
     with pytest.raises(DataFileError, match=rf"b: .*{size} bytes, which no"):
-        check_sizes(store, ["a", "b", "c"], sizes)
-    check_sizes(store, ["a", "c"], sizes.take(pa.array([0, 2])))
+        check(store, ["a", "b", "c"], [100, size, DATA_FILE_BYTES], "memory:///t")
+    check(store, ["a", "c"], [100, DATA_FILE_BYTES], "memory:///t")
 
 
 def test_a_pipe_in_the_place_of_a_file_is_an_error(

@@ -69,7 +69,7 @@ def test_a_query_asks_python_once_for_the_files_of_each_scan(
 
 
 def test_an_append_of_a_row_takes_few_calls(spark: SparkSession, tmp_path: Path) -> None:
-    """About 60; each setting of the session would take three more, each column ten."""
+    """About 60; each setting of the session would take three more."""
     path = str(tmp_path / "appended")
     row = pa.table({"id": [1], "name": ["one"]})
     counts = []
@@ -78,6 +78,26 @@ def test_an_append_of_a_row_takes_few_calls(spark: SparkSession, tmp_path: Path)
             spark.createDataFrame(row).write.format("delta").mode("append").save(path)
         counts.append(len(sent))
     assert counts[-1] < 100
+
+
+def test_rows_with_the_columns_of_the_table_take_no_call_for_each(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Each of them would take about ten, half a millisecond for each column."""
+    writes, reads = [], []
+    for count in (20, 20, 200):
+        path = str(tmp_path / f"wide-{len(writes)}")
+        columns = [f"CAST(id AS {'DOUBLE' if n % 2 else 'LONG'}) AS c{n}" for n in range(count)]
+        rows = spark.range(1).selectExpr(*columns)
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            rows.write.format("delta").save(path)
+        writes.append(len(sent))
+        with gateway_commands(spark._jvm._gateway_client) as sent:
+            spark.read.format("delta").load(path).select("c1").collect()
+        reads.append(len(sent))
+    # The first of the three fills caches.
+    assert writes[2] <= writes[1] + 10
+    assert reads[2] <= reads[1] + 10
 
 
 def _planned(spark: Any, path: str, where: str) -> int:

@@ -256,3 +256,15 @@ def test_rules_hold_for_columns_with_odd_names(spark: SparkSession, tmp_path: Pa
     refused(spark, tmp_path, "SELECT 11L `a``b.c d`, 2L x", "small")
     refused(spark, tmp_path, "SELECT cast(null as bigint) `a``b.c d`, 2L x", "NOT NULL")
     assert load(spark, tmp_path).collect()[0]["a`b.c d"] == 1
+
+
+@pytest.mark.slow
+def test_thousands_of_columns_may_take_no_nulls(spark: SparkSession, tmp_path: Path) -> None:
+    names = [f"c{n}" for n in range(2000)]
+    create(tmp_path, struct(*[StructField(name, LONG, nullable=False) for name in names]))
+    rows = spark.range(3)
+    save(rows.select(*[F.col("id").alias(name) for name in names]), tmp_path)
+    assert lakebed.open(tmp_path).to_arrow().column("c1999").to_pylist() == [0, 1, 2]
+    given = [F.when(F.col("id") != 2, F.col("id")).alias(name) for name in names[:1500]]
+    with pytest.raises(ConstraintViolationError, match="NOT NULL of column c"):
+        save(rows.select(*given, *[F.col("id").alias(name) for name in names[1500:]]), tmp_path)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
 
 import pytest
+
+_PAGE = 1000
 
 
 class StubS3(ThreadingHTTPServer):
     """Keeps objects in a dict. `script` takes over the next PUTs, one entry each."""
 
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -58,11 +63,35 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests.append((self.command, self.path, None))
+        if "list-type=2" in self.path:
+            self._list()
+            return
         data = self.server.objects.get(self.path)
         status = 404 if data is None else 200
         self._answer(status, data or b"", body=self.command == "GET")
 
     do_HEAD = do_GET
+
+    def _list(self) -> None:
+        """At most 1,000 names in their order; a token is the last name of the page before."""
+        url = urlsplit(self.path)
+        asked = {key: values[0] for key, values in parse_qs(url.query).items()}
+        bucket, prefix = f"{url.path.rstrip('/')}/", asked.get("prefix", "")
+        after = asked.get("continuation-token", asked.get("start-after", ""))
+        found = {
+            unquote(key).removeprefix(bucket): data for key, data in self.server.objects.items()
+        }
+        names = sorted(name for name in found if name.startswith(prefix) and name > after)
+        page = names[:_PAGE]
+        shown = "".join(
+            f"<Contents><Key>{escape(name)}</Key><Size>{len(found[name])}</Size>"
+            '<LastModified>2015-10-21T07:28:00Z</LastModified><ETag>"x"</ETag></Contents>'
+            for name in page
+        )
+        token = f"<NextContinuationToken>{page[-1]}</NextContinuationToken>" if page else ""
+        more = len(names) > len(page)
+        text = f"<IsTruncated>{str(more).lower()}</IsTruncated>{token if more else ''}{shown}"
+        self._answer(200, f"<ListBucketResult>{text}</ListBucketResult>".encode())
 
     def _answer(self, status: int, data: bytes, body: bool = True) -> None:
         if self.server.refuses_with is not None:

@@ -49,14 +49,19 @@ class ParquetSink:
 
         The last columns are those that partition the rows. The folder may have other files.
         """
-        lines = compiled(self._jvm.session, TABLE_WRITES).write(
+        writes = compiled(self._jvm.session, TABLE_WRITES)
+        settings = writing_settings(self._jvm, folder, {}, self._session)
+        # There may be one for each column: a call for all of them.
+        pairs = (text for pair in self._hadoop.items() for text in pair)
+        writes.configure(settings, self._jvm.strings(list(pairs)))
+        lines = writes.write(
             self._session,
             self._plan(frame).queryExecution(),
             self._jvm._parquet_format,
             folder,
             num_partition_columns,
             dict(options),
-            writing_settings(self._jvm, folder, self._hadoop, self._session),
+            settings,
         )
         return [_file(line) for line in lines.splitlines()]
 

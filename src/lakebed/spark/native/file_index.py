@@ -165,9 +165,11 @@ class DeltaFileIndex:
         """With partition values as Java objects; files without any go over as bytes alone."""
         if not len(groups):
             return None
-        files = self.listing.files.select(["size", "modificationTime"]).take(groups.order)
+        names = ["path", "size", "modificationTime"]
+        files = self.listing.files.select(names).take(groups.order)
         uris = self.listing.uris(groups.order)
-        check_sizes(self.listing.snapshot.store, uris, files.column("size"))
+        store = self.listing.snapshot.store
+        check_sizes(store, files.column("path"), uris, files.column("size"))
         encoded = encode_groups(
             groups.lengths.to_pylist(),
             uris,

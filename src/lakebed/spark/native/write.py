@@ -71,10 +71,11 @@ def write_files(
     sink = ParquetSink(
         jvm, _session_settings(settings), {**_dictionary_settings(layout), **(hadoop or {})}
     )
-    columns = [*_stored_columns(layout), *_partition_keys(layout, names)]
     place = f"{root}/{folder}" if folder else root
     with _tidied(store, folder, names), jvm_errors.of_job("the job that writes the rows"):
-        found = sink.write(frame.select(*columns), place, len(names), _options(settings))
+        found = sink.write(
+            _stored_rows(frame, layout, names), place, len(names), _options(settings)
+        )
     files = [_file(each, folder, len(names)) for each in found]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="lakebed-footers") as pool:
         stats = list(pool.map(lambda file: _stats(store, layout, file), files))
@@ -144,6 +145,15 @@ def _options(settings: FileSettings) -> dict[str, str]:
     if settings.max_rows_per_file is not None:
         options["maxRecordsPerFile"] = str(settings.max_rows_per_file)
     return options
+
+
+def _stored_rows(frame: DataFrame, layout: FileLayout, names: Sequence[str]) -> DataFrame:
+    """The columns of the files, and those that Spark makes directories of."""
+    has_them = layout.mode == "none" and tuple(frame.columns) == layout.stored.names
+    if has_them and not names and not any(field.metadata for field in frame.schema.fields):
+        # A projection takes some calls of the JVM for each column.
+        return frame
+    return frame.select(*_stored_columns(layout), *_partition_keys(layout, names))
 
 
 def _stored_columns(layout: FileLayout) -> list[Column]:

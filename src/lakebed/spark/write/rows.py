@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -17,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from lakebed.data_files.file_layout import FileLayout
 from lakebed.errors import SchemaMismatchError
 from lakebed.expressions.allowed import ExpressionKind
-from lakebed.spark.columns.projection import quote, spark_type
+from lakebed.spark.columns.projection import is_same_type, quote, spark_type
 from lakebed.spark.columns.sql_expressions import sql_column, table_expression
 from lakebed.spark.errors.rule_errors import rule_message
 from lakebed.spark.session.session_kind import functions_of
@@ -27,6 +29,7 @@ from lakebed.spec.columns.column_metadata import (
     generation_expression,
     identity,
     invariants,
+    length_limits,
 )
 from lakebed.spec.schema import (
     BINARY,
@@ -106,13 +109,29 @@ class _Preparation:
         self._extra_columns = [self._f.col(quote(name)) for name in extra_columns]
 
     def run(self, condition: str | None) -> DataFrame:
-        values = [self._filled(field) for field in self._schema.fields]
-        filled = self._frame.select(*values, *self._extra_columns)
+        filled = self._frame
+        if not self._is_as_it_is():
+            # Some calls of the JVM for each column.
+            values = [self._filled(field) for field in self._schema.fields]
+            filled = self._frame.select(*values, *self._extra_columns)
         computed = self._computed(filled)
         rules = list(self._rules(condition))
         return computed.where(self._all(rules)) if rules else computed
 
     # --- values ---
+
+    def _is_as_it_is(self) -> bool:
+        """Whether the frame has the columns of the table, and nothing is to be done to them."""
+        return (
+            not self._extra_columns
+            and self._given.names == self._schema.names
+            and all(
+                is_same_type(source.data_type, field.data_type)
+                and identity(field) is None
+                and not length_limits(field)
+                for source, field in zip(self._given.fields, self._schema.fields, strict=True)
+            )
+        )
 
     def _filled(self, field: StructField) -> Column:
         source = self._given.find(field.name)
@@ -192,25 +211,29 @@ class _Preparation:
     def _not_null(self) -> Iterator[Rule]:
         partitions = {name.lower() for name in self._layout.partition_columns}
         for field in self._schema.fields:
-            value = self._f.col(quote(field.name))
+            name = quote(field.name)
             for path, test in _tests(self._f, field.data_type, field.nullable, (field.name,)):
-                yield Rule(f"NOT NULL of column {render_path(path)}", test(value))
+                yield Rule(f"NOT NULL of column {render_path(path)}", test(self._f.col(name)))
             is_text = field.data_type in (STRING, BINARY)
             if not field.nullable and is_text and field.name.lower() in partitions:
-                name = f"NOT NULL of partition column {field.name!r}, where empty is null"
-                yield Rule(name, self._f.octet_length(value) > 0)
+                what = f"NOT NULL of partition column {field.name!r}, where empty is null"
+                yield Rule(what, self._f.octet_length(self._f.col(name)) > 0)
 
     def _all(self, rules: list[Rule]) -> Column:
-        tests = [self._checked(rule) for rule in rules]
-        whole, *others = tests
-        for each in others:
-            whole = whole & each
-        return whole
+        row = self._row()
+        tests = [self._checked(rule, row) for rule in rules]
+        # As a flat tree: Spark descends into it, and thousands of columns may be NOT NULL.
+        while len(tests) > 1:
+            tests = [reduce(and_, tests[i : i + 2]) for i in range(0, len(tests), 2)]
+        return tests[0]
 
-    def _checked(self, rule: Rule) -> Column:
+    def _row(self) -> Column:
+        f = self._f
+        return f.to_json(f.struct(*[f.col(quote(name)) for name in self._shown()]))
+
+    def _checked(self, rule: Rule, row: Column) -> Column:
         f = self._f
         holds = f.coalesce(rule.holds, f.lit(False))
-        row = f.to_json(f.struct(*[f.col(quote(name)) for name in self._shown()]))
         # The number of the partition makes the condition one that the optimizer does not move: a
         # row that a join or a limit drops later must not fail.
         where = f.spark_partition_id().cast("string")

@@ -38,16 +38,16 @@ class Connection:
         self._location = location.root
         self._options = options
         self._clients: Clients | None = None
-        self._service = (self._location, *options.endpoints(self._location.scheme), *_environment())
+        self.place = (self._location, *options.endpoints(self._location.scheme), *_environment())
 
     @property
     def is_safe(self) -> bool | None:
         """Whether the store refuses to create what exists, as far as this process knows."""
-        return _verdicts.get(self._service)
+        return _verdicts.get(self.place)
 
     @is_safe.setter
     def is_safe(self, verdict: bool) -> None:
-        _verdicts[self._service] = verdict
+        _verdicts[self.place] = verdict
 
     @property
     def single_writer(self) -> bool:
@@ -103,6 +103,7 @@ class MemoryConnection:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.place = ("memory", name)
 
     def clients(self) -> Clients:
         found = _memories.get(self._name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -55,6 +56,10 @@ class ObstoreStore(Store):
     @property
     def url(self) -> str:
         return self.location.url
+
+    @property
+    def place(self) -> Hashable:
+        return (self.location, *self._connection.place)
 
     def connect(self) -> None:
         """Makes the clients, which sends no request: what is wrong with the options is an error."""
@@ -162,6 +167,20 @@ class ObstoreStore(Store):
             found = clients.library.functions.head(clients.retrying, key)
         return ObjectMeta(path, found["size"], _milliseconds(found["last_modified"]))
 
+    def sizes(self, paths: Sequence[str]) -> list[int | None]:
+        if self.cheap_probes or len(paths) < 2:
+            return super().sizes(paths)
+        keys = list(map(self._key, paths))
+        clients = self._connection.clients()
+        with translated(clients.library, "list", self.url):
+            known = listed_sizes(clients, self.location, self._prefix, keys)
+        # A listing may be out of date, or not in order: it is believed only in what it has.
+        rest = [path for path, key in zip(paths, keys, strict=True) if key not in known]
+        if rest:
+            with ThreadPoolExecutor(min(CONCURRENCY, len(rest))) as pool:
+                known.update(zip(map(self._key, rest), pool.map(self._size, rest), strict=True))
+        return [known[key] for key in keys]
+
     def open_input(self, path: str) -> pa.NativeFile:
         if self.cheap_probes:
             return pa.BufferReader(self.get(path))
@@ -263,7 +282,7 @@ PAGE = 1000
 
 def list_level(clients: Clients, location: Location, folder: str, first: str) -> Iterator[Any]:
     """obstore's records of the objects in `folder`; those before `first` may be left out."""
-    if location.scheme == "az" or location.authority.endswith("--x-s3"):
+    if not _starts_anywhere(location):
         listing = clients.library.functions.list_with_delimiter(clients.retrying, folder)
         return iter(listing["objects"])
     return _from_name(clients, folder, first)
@@ -273,6 +292,46 @@ def list_pages(clients: Clients, folder: str, offset: str | None = None) -> Iter
     """Records of all objects at any depth, after the key `offset`, a page at a time."""
     pages = clients.library.functions.list(clients.retrying, folder, offset=offset, chunk_size=PAGE)
     return iter(pages)
+
+
+def listed_sizes(
+    clients: Clients, location: Location, folder: str, keys: Sequence[str]
+) -> dict[str, int | None]:
+    """The sizes of objects below `folder`, of those that listings tell in fewer requests.
+
+    Each request starts at an object that is still unknown, so it tells at least that one if it is
+    there. When a page tells but a few, the rest is left to the caller.
+    """
+    found: dict[str, int | None] = {}
+    left = sorted(set(keys)) if _starts_anywhere(location) else []
+    start = 0
+    while len(left) - start >= WORTH_A_PAGE:
+        page: list[Any] = next(list_pages(clients, folder, _before(left[start])), [])
+        sizes = {each["path"]: each["size"] for each in page}
+        is_last = len(page) < PAGE
+        end = len(left) if is_last else bisect_right(left, page[-1]["path"], start)
+        told = {key: sizes[key] for key in left[start:end] if key in sizes}
+        found.update(told)
+        if is_last or len(told) < WORTH_A_PAGE:
+            break
+        start = end
+    return found
+
+
+WORTH_A_PAGE = 16
+"""A page of a listing costs about twelve times as much as a question for one object on S3."""
+
+
+def _starts_anywhere(location: Location) -> bool:
+    """Whether listings are in the order of names, and begin at any of them."""
+    return location.scheme != "az" and not location.authority.endswith("--x-s3")
+
+
+def _before(key: str) -> str | None:
+    """A name shortly before `key`, since an offset is exclusive. Dots alone are no name."""
+    folder, slash, name = key.rpartition("/")
+    shorter = name[:-1]
+    return folder + slash + shorter if shorter.strip(".") else folder or None
 
 
 _LAST_CHARACTER = "\U0010ffff"

@@ -1,7 +1,9 @@
 package lakebed;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -259,30 +261,24 @@ public class MetadataOnly extends Rule {
 
     /** Follows columns to what they are below a projection. */
     private boolean pass(Project project) {
+      Map known = new HashMap();
       List list = CollectionConverters.asJava(project.projectList());
+      for (int i = 0; i < list.size(); i++) {
+        NamedExpression each = (NamedExpression) list.get(i);
+        known.put(each.exprId(), each instanceof Alias ? ((Alias) each).child() : each);
+      }
       for (int i = 0; i < columns.size(); i++) {
         if (columns.get(i) == null) {
           continue;
         }
-        Attribute below = below((Attribute) columns.get(i), list);
-        if (below == null) {
+        Object below = known.get(((Attribute) columns.get(i)).exprId());
+        if (!(below instanceof Attribute)) {
           return false;
         }
         columns.set(i, below);
       }
       // The optimizer moves filters below projections; one that is above would need to be renamed.
       return filters.isEmpty();
-    }
-
-    private static Attribute below(Attribute column, List list) {
-      for (int i = 0; i < list.size(); i++) {
-        NamedExpression each = (NamedExpression) list.get(i);
-        if (each.exprId().equals(column.exprId())) {
-          Object source = each instanceof Alias ? ((Alias) each).child() : each;
-          return source instanceof Attribute ? (Attribute) source : null;
-        }
-      }
-      return null;
     }
 
     private boolean pass(Filter filter) {

@@ -2,6 +2,8 @@ package lakebed;
 
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -94,47 +96,52 @@ public class ResolveReads extends Rule {
     if (has.length() == output.length()) {
       return output;
     }
-    List found = new ArrayList();
-    for (int i = 0; i < has.length(); i++) {
-      AttributeReference column = (AttributeReference) has.apply(i);
-      for (int j = 0; j < output.length(); j++) {
-        AttributeReference other = (AttributeReference) output.apply(j);
-        if (other.name().equals(column.name()) && other.dataType().equals(column.dataType())) {
-          column = other;
-        }
-      }
-      found.add(column);
+    Map known = new HashMap();
+    List given = Internals.list(output);
+    for (int i = 0; i < given.size(); i++) {
+      known.put(key((AttributeReference) given.get(i)), given.get(i));
+    }
+    List found = Internals.list(has);
+    for (int i = 0; i < found.size(); i++) {
+      Object same = known.get(key((AttributeReference) found.get(i)));
+      found.set(i, same == null ? found.get(i) : same);
     }
     return Internals.seq(found);
   }
 
+  private static Object key(AttributeReference column) {
+    return Arrays.asList(new Object[] {column.name(), column.dataType()});
+  }
+
   /** With the ids that the columns of the replaced relation have. */
   private static LogicalPlan over(LogicalPlan plan, Seq output) {
+    List wanted = Internals.list(output);
+    // A projection makes its output again each time that it is asked for it.
+    List shown = Internals.list(plan.output());
     List columns = new ArrayList();
     if (plan instanceof LogicalRelation) {
       // A leaf stays one: up to Spark 4.0 an alias hides `_metadata`.
-      for (int i = 0; i < output.length(); i++) {
-        AttributeReference wanted = (AttributeReference) output.apply(i);
-        columns.add(((AttributeReference) plan.output().apply(i)).withExprId(wanted.exprId()));
+      for (int i = 0; i < wanted.size(); i++) {
+        AttributeReference each = (AttributeReference) wanted.get(i);
+        columns.add(((AttributeReference) shown.get(i)).withExprId(each.exprId()));
       }
       return changed(plan, OUTPUT, Internals.seq(columns));
     }
     // A second projection would hide `_metadata` too.
     boolean isProject = plan instanceof Project;
-    for (int i = 0; i < output.length(); i++) {
-      AttributeReference wanted = (AttributeReference) output.apply(i);
-      Expression has = isProject
-          ? (Expression) ((Project) plan).projectList().apply(i)
-          : (Expression) plan.output().apply(i);
-      if (wanted == plan.output().apply(i)) {
+    List below = isProject ? Internals.list(((Project) plan).projectList()) : shown;
+    for (int i = 0; i < wanted.size(); i++) {
+      AttributeReference each = (AttributeReference) wanted.get(i);
+      Expression has = (Expression) below.get(i);
+      if (each == shown.get(i)) {
         columns.add(has);
         continue;
       }
       columns.add(new Alias(
           has instanceof Alias ? ((Alias) has).child() : has,
-          wanted.name(),
-          wanted.exprId(),
-          wanted.qualifier(),
+          each.name(),
+          each.exprId(),
+          each.qualifier(),
           has instanceof Alias ? ((Alias) has).explicitMetadata() : Option.empty(),
           empty()));
     }

@@ -78,8 +78,9 @@ class RowChanges {
     }
     boolean hasSubquery =
         found.condition().isDefined() && Names.hasSubquery((Expression) found.condition().get());
-    for (int i = 0; i < found.assignments().length(); i++) {
-      Assignment each = (Assignment) found.assignments().apply(i);
+    List assigned = Internals.list(found.assignments());
+    for (int i = 0; i < assigned.size(); i++) {
+      Assignment each = (Assignment) assigned.get(i);
       hasSubquery = hasSubquery || Names.hasSubquery(each.value());
     }
     String alias = hasSubquery ? TARGET : null;
@@ -165,8 +166,9 @@ class RowChanges {
   /** By the names of columns; null means the word DEFAULT. A list keeps the order. */
   private Map assignments(Seq found, Names names) {
     Map values = new LinkedHashMap();
-    for (int i = 0; i < found.length(); i++) {
-      Assignment each = (Assignment) found.apply(i);
+    List assigned = Internals.list(found);
+    for (int i = 0; i < assigned.size(); i++) {
+      Assignment each = (Assignment) assigned.get(i);
       Column value = isDefault(each.value()) ? null : names.column(each.value());
       String path = path(each.key());
       if (values.containsKey(path)) {

@@ -32,6 +32,13 @@ import scala.runtime.AbstractFunction0;
 
 /** Spark's writer of files, straight into the folder of a table. */
 public class TableWrites {
+  /** Sets names and values, which take turns. */
+  public void configure(Configuration settings, String[] pairs) {
+    for (int i = 0; i < pairs.length; i += 2) {
+      settings.set(pairs[i], pairs[i + 1]);
+    }
+  }
+
   /**
    * Writes all rows of a query whose last columns are the partition columns. Each line of the
    * result is a file of an attempt that counts: its size, its time and its URI, between tabs.
