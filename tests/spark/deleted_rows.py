@@ -15,7 +15,7 @@ from lakebed.spec.actions import Remove
 from lakebed.spec.deletion_vectors import inline_vector
 
 
-def delete(path: Path, indexes: list[int]) -> None:
+def delete(path: Path | str, indexes: list[int]) -> None:
     """Deletes the rows with these indexes from the first file, as far as it has them."""
     adds = adds_from_table(lakebed.open(path).snapshot.files())
     if not adds:
