@@ -48,8 +48,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
             except pytest.skip.Exception as reason:
                 places.missing[name] = str(reason)
                 continue
-            for option, value in server.storage_options.items():
-                environment.setenv(option.upper(), value)
+            for variable, value in connector.variables(server).items():
+                environment.setenv(variable, value)
             places.found[name] = (server, server.new_bucket())
         yield places
 
