@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -88,7 +88,17 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:  # noqa: ARG001
+def spark_settings() -> dict[str, Any]:
+    """More settings for the session, where a folder of tests has a process of its own."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def spark(
+    java: None,  # noqa: ARG001
+    tmp_path_factory: pytest.TempPathFactory,
+    spark_settings: dict[str, Any],
+) -> Iterator[SparkSession]:
     import lakebed
 
     session = lakebed.session(
@@ -102,6 +112,7 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spar
         **{
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            **spark_settings,
         },
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -20,9 +20,10 @@ TESTS = "tests/stores"
 SECONDS = 600
 _VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 _AZURITE = "azurite@3"
-_CONNECTOR = """\
+_CONNECTORS = ("hadoop-aws", "hadoop-azure")
+_DOWNLOAD = """\
 import sys, lakebed
-lakebed.session("connector", master="local[1]", stores=["s3"], spark_ui_enabled=False,
+lakebed.session("connector", master="local[1]", stores=["s3", "azure"], spark_ui_enabled=False,
                 spark_driver_host="127.0.0.1", spark_jars_ivy=sys.argv[1]).stop()
 """
 
@@ -35,16 +36,17 @@ def install_s3(root: Path) -> None:
 
 
 def install_all(environment: Environment) -> None:
-    """Also Azurite, by npm, and Hadoop's connector for S3, by Spark itself."""
+    """Also Azurite, by npm, and Hadoop's connectors, by Spark itself."""
     root = environment.root
     install_s3(root)
     folder = (root / FOLDER).resolve()
     if not (folder / "node_modules" / "azurite").exists():
         _try("Azurite", ["npm", "install", "--prefix", str(folder), _AZURITE], {})
     ivy = folder / "ivy"
-    if not list(ivy.glob("jars/org.apache.hadoop_hadoop-aws-*.jar")):
-        command = [str(environment.python), "-c", _CONNECTOR, str(ivy)]
-        _try("hadoop-aws (700 MB)", command, {})
+    jars = [ivy.glob(f"jars/org.apache.hadoop_{name}-*.jar") for name in _CONNECTORS]
+    if not all(map(list, jars)):
+        command = [str(environment.python), "-c", _DOWNLOAD, str(ivy)]
+        _try(f"{' and '.join(_CONNECTORS)} (700 MB)", command, {})
 
 
 def _try(name: str, command: list[str], variables: Mapping[str, str]) -> None:

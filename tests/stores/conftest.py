@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "storage"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "spark"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "arrow"))
 
 from real_servers import SERVERS, RealServer
 

@@ -1,8 +1,8 @@
 """Servers of object stores as others run them, from the folder that `./run test --stores` fills.
 
 versitygw speaks S3, Azurite Azure's Blob API. Each listens on a free port of this machine. One that
-is not there skips its tests, with the reason. There is none for Google: fake-gcs-server 1.x refuses
-the conditional puts of Google's XML API, which obstore makes, with status 400.
+is not there skips its tests, with the reason. There is none for Google: docs/reliability.md says
+which were tried.
 """
 
 from __future__ import annotations

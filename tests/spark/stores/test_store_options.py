@@ -129,6 +129,28 @@ def test_local_tables_ask_the_session_for_limits_alone(tmp_path: Any) -> None:
     assert storage_options(session, str(tmp_path), {"mergeSchema": "true"}) == {"untrusted": "true"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"fs.azure.abfs.endpoint": "localhost:1"}, {"azure_endpoint": "https://localhost:1/shop"}),
+        (
+            {
+                "fs.azure.abfs.endpoint.shop.dfs.core.windows.net": "localhost:1",
+                "fs.azure.always.use.https": "false",
+            },
+            {"azure_endpoint": "http://localhost:1/shop", "azure_allow_http": "true"},
+        ),
+        ({"fs.azure.abfs.endpoint": "no-port", "fs.azure.always.use.https": "false"}, {}),
+    ],
+)
+def test_an_emulator_of_azure_has_an_address(
+    settings: dict[str, str], found: dict[str, str]
+) -> None:
+    where = parse_location("abfs://box@shop.dfs.core.windows.net/t")
+    assert translated(where, settings) == found
+    parse_options(found)
+
+
 def test_a_service_principal_of_azure_brings_its_tenant() -> None:
     host = "acme.dfs.core.windows.net"
     settings = {

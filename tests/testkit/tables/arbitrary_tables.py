@@ -57,7 +57,7 @@ def make_table(
     return lakebed.open(path)
 
 
-def commit(path: Path, *actions: Action, handles: Any = HANDLED_FEATURES) -> lakebed.Table:
+def commit(path: Path | str, *actions: Action, handles: Any = HANDLED_FEATURES) -> lakebed.Table:
     snapshot = lakebed.open(path).snapshot
     transaction = Transaction(snapshot, operation=Operation("WRITE"), handles=handles)
     transaction.stage(*actions)
@@ -101,6 +101,12 @@ def add_file(
 
 def schema_of(path: Path) -> StructType:
     return parse_schema(lakebed.open(path).snapshot.metadata.schema_string)
+
+
+def read_elsewhere(path: Path | str) -> pa.Table:
+    """What an independent reader finds."""
+    query = QueryBuilder().register("t", DeltaTable(str(path)))
+    return pa.table(query.execute("select * from t").read_all())
 
 
 def rows(table: Any) -> list[str]:

@@ -14,7 +14,7 @@ from lakebed.spec.vector_descriptors import inline_vector
 from testkit.tables.arbitrary_tables import commit
 
 
-def delete(path: Path, indexes: list[int]) -> None:
+def delete(path: Path | str, indexes: list[int]) -> None:
     """Deletes the rows with these indexes from the first file, as far as it has them."""
     adds = adds_from_table(lakebed.open(path).snapshot.files())
     if not adds:

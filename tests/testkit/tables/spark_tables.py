@@ -19,7 +19,7 @@ from lakebed.transaction import Operation, Transaction
 
 
 def create(
-    path: Path,
+    path: Path | str,
     schema: StructType,
     partition_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
@@ -35,11 +35,11 @@ def create(
     change.commit().unwrap()
 
 
-def save(frame: DataFrame, path: Path, mode: str = "append", **options: Any) -> None:
+def save(frame: DataFrame, path: Path | str, mode: str = "append", **options: Any) -> None:
     frame.write.format("delta").mode(mode).options(**options).save(str(path))
 
 
-def load(spark: SparkSession, path: Path) -> DataFrame:
+def load(spark: SparkSession, path: Path | str) -> DataFrame:
     return spark.read.format("delta").load(str(path))
 
 

@@ -50,7 +50,7 @@ def translated(where: Location, settings: Mapping[str, str]) -> dict[str, str]:
         value = next((settings[name] for name in rule.names(where) if settings.get(name)), None)
         if value is not None:
             found.update(rule.translate(value))
-    return _with_scheme(found)
+    return _with_account(where, found) if where.scheme == "az" else _with_scheme(found)
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,16 @@ def _with_scheme(found: dict[str, str]) -> dict[str, str]:
     return {**found, _ENDPOINT: endpoint, **allowed}
 
 
+def _with_account(where: Location, found: dict[str, str]) -> dict[str, str]:
+    """Hadoop's endpoint of Azure is an emulator's host and port; the account is in the path."""
+    tls, address = found.pop(_TLS, "true").lower() == "true", found.pop(_ADDRESS, "")
+    if ":" not in address:  # Hadoop takes no notice of it either.
+        return found
+    account = where.authority.partition("@")[2].partition(".")[0]
+    endpoint = {"azure_endpoint": f"{'https' if tls else 'http'}://{address}/{account}"}
+    return {**found, **endpoint, **({} if tls else {"azure_allow_http": "true"})}
+
+
 def _path_style(value: str) -> dict[str, str]:
     """Hadoop's default is false, which says nothing of the store: obstore then knows best."""
     return {"aws_virtual_hosted_style_request": "false"} if value.lower() == "true" else {}
@@ -153,8 +163,7 @@ def _tenant(value: str) -> dict[str, str]:
     return {"azure_tenant_id": parts[1]} if len(parts) > 1 and parts[1] else {}
 
 
-_LIMITS = (EXTERNAL_PATHS, UNTRUSTED)
-_ENDPOINT, _TLS = "aws_endpoint_url", "tls"
+_ENDPOINT, _ADDRESS, _TLS = "aws_endpoint_url", "address", "tls"
 _RULES: Mapping[str, tuple[_Rule, ...]] = {
     "s3": (
         _s3("access.key", _as("aws_access_key_id")),
@@ -171,6 +180,8 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
         _Rule(
             ("fs.azure.sas.fixed.token.{host}", "fs.azure.sas.fixed.token"), _as("azure_sas_token")
         ),
+        _Rule(("fs.azure.abfs.endpoint.{host}", "fs.azure.abfs.endpoint"), _as(_ADDRESS)),
+        _Rule(("fs.azure.always.use.https",), _as(_TLS)),
         _Rule(
             ("fs.azure.account.oauth2.client.id.{host}", "fs.azure.account.oauth2.client.id"),
             _as("azure_client_id"),
