@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "storage"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "spark"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "arrow"))
+# The contract of the planes, which runs here on real servers.
+sys.path.insert(0, str(Path(__file__).parents[1] / "spark" / "plane"))
 
 from real_servers import SERVERS, RealServer
 

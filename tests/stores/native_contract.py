@@ -3,8 +3,9 @@
     pytest tests/stores/native_contract.py
 
 needs a process of its own, because Hadoop's connectors have to be there when Java starts;
-`test_native_planes.py` starts one. The tests are those of `tests/spark/test_plane_contract.py`;
-only the session, the plane and the place of the tables are others.
+`test_native_planes.py` starts one. The tests are those of
+`tests/spark/plane/test_plane_contract.py`; only the session, the plane and the place of the tables
+are others.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pyarrow.fs import FileSystem, SubTreeFileSystem
 from pyspark.sql import SparkSession
 from real_servers import RealServer
 from test_plane_contract import *  # noqa: F403
-from written_tables import settings
 
-from lakebed.spark.native import NativePlane
-from lakebed.spark.planes import SETTING, plane_for
+from lakebed.settings.setting_table import DATA_PLANE
+from lakebed.spark.native.native_plane import NativePlane
+from lakebed.spark.plane_selection import plane_for
 from lakebed.storage import open_store
+from testkit.tables.spark_tables import settings
 
 
 class Places:
@@ -87,6 +89,6 @@ def files(connector: Connector, places: Places, location: str) -> FileSystem:
 @pytest.fixture
 def plane(location: str, spark: SparkSession) -> Iterator[str]:
     """Workers instead would be an error."""
-    with settings(spark, {SETTING: "native"}):
+    with settings(spark, {DATA_PLANE.name: "native"}):
         assert isinstance(plane_for(spark, open_store(location), location), NativePlane)
         yield "native"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 
-def read_elsewhere(path: Path) -> pa.Table:
+def read_elsewhere(path: Path | str) -> pa.Table:
     """What deltalake finds, which also knows deletion vectors and column mapping."""
     query = QueryBuilder().register("t", DeltaTable(str(path)))
     return pa.table(query.execute("select * from t").read_all())

@@ -103,12 +103,6 @@ def schema_of(path: Path) -> StructType:
     return parse_schema(lakebed.open(path).snapshot.metadata.schema_string)
 
 
-def read_elsewhere(path: Path | str) -> pa.Table:
-    """What an independent reader finds."""
-    query = QueryBuilder().register("t", DeltaTable(str(path)))
-    return pa.table(query.execute("select * from t").read_all())
-
-
 def rows(table: Any) -> list[str]:
     """The rows in an order of their own, to be compared."""
     table = table.to_arrow() if hasattr(table, "to_arrow") else table

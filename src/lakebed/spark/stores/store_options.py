@@ -163,6 +163,7 @@ def _tenant(value: str) -> dict[str, str]:
     return {"azure_tenant_id": parts[1]} if len(parts) > 1 and parts[1] else {}
 
 
+_LIMITS = (EXTERNAL_PATHS, UNTRUSTED)
 _ENDPOINT, _ADDRESS, _TLS = "aws_endpoint_url", "address", "tls"
 _RULES: Mapping[str, tuple[_Rule, ...]] = {
     "s3": (
