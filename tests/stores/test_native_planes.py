@@ -31,7 +31,7 @@ def outcomes(java: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return {case.attrib["name"]: next(iter(case), None) for case in cases}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own, with the classes of the connector")
 @pytest.mark.parametrize("store", CONNECTORS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_holds(name: str, store: str, outcomes: dict[str, Element | None]) -> None:

@@ -40,7 +40,7 @@ def test_files_that_are_larger_than_the_log_says_are_found(
             check(store, paths, found)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a Spark of its own, with the classes of hadoop-aws")
 def test_rows_are_not_left_out_by_spark_itself(
     java: None,  # noqa: ARG001
     tmp_path_factory: pytest.TempPathFactory,

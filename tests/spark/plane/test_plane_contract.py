@@ -37,7 +37,6 @@ from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.workers.workers_plane import WorkersPlane
 from lakebed.spec.schema import DATE, LONG, STRING, TIMESTAMP, StructField, StructType
 from lakebed.storage import open_store
-from testkit.readers.log_json import data_files
 from testkit.readers.other_readers import read_elsewhere
 from testkit.tables.arbitrary_tables import rows
 from testkit.tables.deleted_rows import delete

@@ -258,7 +258,7 @@ def test_rules_hold_for_columns_with_odd_names(spark: SparkSession, tmp_path: Pa
     assert load(spark, tmp_path).collect()[0]["a`b.c d"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("thousands of columns")
 def test_thousands_of_columns_may_take_no_nulls(spark: SparkSession, tmp_path: Path) -> None:
     names = [f"c{n}" for n in range(2000)]
     create(tmp_path, struct(*[StructField(name, LONG, nullable=False) for name in names]))
