@@ -255,9 +255,7 @@ def test_variants_come_back_as_they_went_in(spark: SparkSession, location: str) 
     assert sorted((row.id, row.a) for row in found) == [(0, None), (1, 1), (2, 2), (3, 3)]
 
 
-def test_partitions_with_any_values_are_found_by_others(
-    spark: SparkSession, location: str
-) -> None:
+def test_partitions_with_any_values_are_found_by_others(spark: SparkSession, location: str) -> None:
     """In a folder of any name: Spark takes it letter by letter, and a URL escapes it."""
     path = f"{location}/a b#%é"
     url = f"{location}/{quote('a b#%é')}" if "://" in location else path

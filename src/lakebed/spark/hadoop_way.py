@@ -173,7 +173,8 @@ def _azure_host(where: Location, config: Mapping[str, str]) -> str:
 def _azure_way(
     known: str, scheme: str, where: Location, rest: str, settings: dict[str, str]
 ) -> HadoopWay | NoWay:
-    del scheme
+    # Both come with one connector, and abfs without TLS is the user's choice.
+    known = scheme if scheme in ("abfs", "abfss") else known
     host = settings.pop(_ACCOUNT, where.authority.partition("@")[2])
     if not host:
         return NoWay(
