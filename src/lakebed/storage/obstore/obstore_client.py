@@ -68,7 +68,9 @@ class Connection:
 
     def _open(self, current: Library) -> Clients:
         require_whole_pairs(self._location, self._options)
-        client, retry = self._options.client(self._location.scheme), _retry(self._options)
+        scheme = self._location.scheme
+        client = {**_http_allowed(scheme), **self._options.client(scheme)}
+        retry = _retry(self._options)
         patient = {"timeout": CREATE_TIMEOUT, **client}
         try:
             retrying = self._client(current, client, retry)
@@ -139,6 +141,13 @@ _ENDPOINTS = (
     *("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
     *("AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL", "GOOGLE_BASE_URL"),
 )
+
+
+def _http_allowed(scheme: str) -> dict[str, str]:
+    """obstore takes all else from the environment by itself."""
+    prefix = {"s3": "AWS", "az": "AZURE", "gs": "GOOGLE"}[scheme]
+    found = os.environ.get(f"{prefix}_ALLOW_HTTP")
+    return {} if found is None else {"allow_http": found}
 
 
 def _retry(options: Options) -> dict[str, Any]:
