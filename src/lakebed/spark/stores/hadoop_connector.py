@@ -172,7 +172,7 @@ def _azure_host(where: Location, config: Mapping[str, str]) -> str:
 
 def _azure_access(
     known: str, scheme: str, where: Location, rest: str, settings: dict[str, str]
-) -> HadoopWay | NoWay:
+) -> HadoopAccess | NoHadoopAccess:
     # Both come with one connector, and abfs without TLS is the user's choice.
     known = scheme if scheme in ("abfs", "abfss") else known
     host = settings.pop(_ACCOUNT, where.authority.partition("@")[2])
