@@ -356,10 +356,8 @@ def test_a_failure_leaves_the_query_alone_and_is_logged(
 
 
 def test_the_rule_knows_the_name_of_the_hidden_column() -> None:
-    source = (
-        Path(lakebed.spark.native.file_index.__file__).parent
-        / "java/all_versions/lakebed/MetadataOnly.java"
-    )
+    room = Path(lakebed.spark.__file__).parent
+    source = room / "java" / "all_versions" / "lakebed" / "MetadataOnly.java"
     assert f'HIDDEN = "{HIDDEN}"' in source.read_text("utf-8")
 
 
