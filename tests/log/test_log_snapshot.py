@@ -16,6 +16,7 @@ from lakebed.spec.actions import (
     Remove,
     Txn,
 )
+from lakebed.spec.schema import STRING, StructField, StructType
 from lakebed.storage import Store
 from testkit.faults import FaultStore
 from testkit.tables.log_tables import (
@@ -274,3 +275,31 @@ def test_totals_count_vectors_and_sizes() -> None:
     assert (totals.num_deletion_vectors, totals.num_deleted_records) == (1, 12)
     assert (totals.file_counts[0], totals.file_counts[1], totals.file_counts[-1]) == (1, 1, 1)
     assert totals.deleted_counts[:3] == (2, 0, 1)
+
+
+# --- type widening -----------------------------------------------------------------------------
+
+
+def _widened(store: Store, changes: list[dict[str, str]], *features: str) -> Snapshot:
+    column = StructField("n", STRING, metadata={"delta.typeChanges": changes})
+    protocol = Protocol(3, 7, features, features)
+    return create(store, protocol=protocol, schema=StructType((column,)))
+
+
+@pytest.mark.parametrize("feature", ["typeWidening", "typeWidening-preview"])
+def test_a_recorded_type_change_that_is_no_widening_is_refused(memory: Store, feature: str) -> None:
+    snapshot = _widened(memory, [{"fromType": "integer", "toType": "string"}], feature)
+    with pytest.raises(UnsupportedFeatureError, match="from integer to string"):
+        _ = snapshot.schema
+    with pytest.raises(UnsupportedFeatureError):
+        _ = TableLog(memory).snapshot().schema
+
+
+def test_recorded_type_changes_mean_nothing_without_the_feature(memory: Store) -> None:
+    snapshot = _widened(memory, [{"fromType": "integer", "toType": "string"}])
+    assert snapshot.schema.names == ("n",)
+
+
+def test_a_recorded_widening_is_read(memory: Store) -> None:
+    snapshot = _widened(memory, [{"fromType": "char(3)", "toType": "string"}], "typeWidening")
+    assert snapshot.schema.names == ("n",)

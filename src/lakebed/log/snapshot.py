@@ -27,7 +27,8 @@ from lakebed.log.totals import Totals
 from lakebed.spec.actions import Action, Add, CommitInfo, DomainMetadata, Metadata, Remove, Txn
 from lakebed.spec.actions import Protocol as TableProtocol
 from lakebed.spec.columns.schema_validation import refuse_user_types
-from lakebed.spec.features import check_readable
+from lakebed.spec.columns.type_widening import TYPE_CHANGES, check_type_changes
+from lakebed.spec.features import check_readable, supported_features
 from lakebed.spec.properties import TableProperties
 from lakebed.spec.schema import StructType, parse_schema
 from lakebed.storage.store import Store
@@ -36,6 +37,7 @@ T = TypeVar("T")
 
 # The files of so few commits are counted in the blink of an eye.
 _FEW_COMMITS = 100
+_TYPE_WIDENING = {"typeWidening", "typeWidening-preview"}
 
 if TYPE_CHECKING:
     from lakebed.formats.statistics.file_statistics import FileColumns
@@ -119,6 +121,8 @@ class Snapshot:
         schema = parse_schema(text) if text else StructType(())
         if not self.store.trusted:
             refuse_user_types(schema)
+        if TYPE_CHANGES in text and supported_features(self.protocol) & _TYPE_WIDENING:
+            check_type_changes(schema)
         return schema
 
     @property
