@@ -157,6 +157,16 @@ def test_an_http_endpoint_must_be_allowed(stub: StubS3) -> None:
     assert "allow_http" in (caught.value.hint or "")
 
 
+def test_the_environment_may_allow_http(stub: StubS3, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = stub.options()
+    del options["aws_allow_http"]
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    open_store("s3://b/t", options).put("x", b"1")
+    assert stub.requests
+    with pytest.raises(StorageError, match="builder error"):
+        open_store("s3://b/t", {**options, "allow_http": "false"}).get("x")
+
+
 def test_control_characters_are_refused_as_names(stub: StubS3) -> None:
     store = open_store("s3://b/t", stub.options())
     with pytest.raises(InvalidArgumentError, match="control characters"):

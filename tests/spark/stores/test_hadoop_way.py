@@ -124,6 +124,12 @@ def test_options_of_azure_are_those_of_the_account(
     assert short == found
 
 
+def test_azure_without_tls_stays_so_whatever_options_there_are() -> None:
+    root = f"abfs://box@{ACME}/x"
+    assert way(root, {"userMetadata": "x"}, "abfss", "abfs").root == root
+    assert way(root, {"azure_storage_account_key": "k"}, "abfss", "abfs").root == root
+
+
 def test_options_of_google_name_the_key_file() -> None:
     found = way("gs://box/x", {"google_service_account": "/key.json"}, "gs").settings
     assert found["fs.gs.auth.service.account.json.keyfile"] == "/key.json"
