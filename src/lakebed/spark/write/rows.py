@@ -124,7 +124,7 @@ class _Preparation:
         """Whether the frame has the columns of the table, and nothing is to be done to them."""
         return (
             not self._extra_columns
-            and self._given.names == self._schema.names
+            and self._given.names == self._schema.names == tuple(self._frame.columns)
             and all(
                 is_same_type(source.data_type, field.data_type)
                 and identity(field) is None
