@@ -32,12 +32,20 @@ class Client:
 class Turns:
     """Whose turn it is, and what time it is."""
 
-    def __init__(self, random: random.Random, start_ms: float, stickiness: float) -> None:
+    def __init__(
+        self,
+        random: random.Random,
+        start_ms: float,
+        stickiness: float,
+        *,
+        longest: float = LONGEST_SECONDS,
+    ) -> None:
         self.random = random
         self.now_ms = start_ms
         self.current: Client | None = None
         self.switches = 0
         self._stickiness = stickiness
+        self._longest = longest
         self._active: list[Client] = []
         self._all_done = threading.Semaphore(0)
         self._failure: BaseException | None = None
@@ -52,7 +60,7 @@ class Turns:
         for thread in threads:
             thread.start()
         self._pass_on()
-        if not self._all_done.acquire(timeout=LONGEST_SECONDS):
+        if not self._all_done.acquire(timeout=self._longest):
             waiting = ", ".join(f"{each.name} ({each.doing})" for each in self._active)
             raise AssertionError(f"the clients do not come to an end: {waiting}")
         for thread in threads:
@@ -78,6 +86,10 @@ class Turns:
         assert self.current is not None
         self.current.wakes_ms = self.now_ms + seconds * 1000
         self.pause()
+
+    def death(self) -> BaseException:
+        """What the current client is to raise when it is dead."""
+        return Killed()
 
     def stall(self) -> None:
         """The current client is slow: others may do much before its next step."""
