@@ -185,8 +185,9 @@ def stream(_: Command, facts: Facts) -> None:
     request: dict[str, Any] = {"path": URL, "most": None, "start": None}
 
     def ask() -> tuple[Any, str]:
-        request["end"] = streams.latest_offset(types.SimpleNamespace(
-            session=SESSION, path=URL, request=request))  # type: ignore[arg-type]
+        request["end"] = streams.latest_offset(
+            types.SimpleNamespace(session=SESSION, path=URL, request=request)
+        )  # type: ignore[arg-type]
         asked = types.SimpleNamespace(session=SESSION, path=URL, request=request)
         return streams.batch(asked), request["end"]  # type: ignore[arg-type]
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 if __name__ == "__main__":
@@ -27,6 +27,7 @@ from history_choices import (
     DAY,
     HOUR,
     LOG_RETENTION_DAYS,
+    OPTIONS,
     RETENTION_DAYS,
     Kind,
     command_by,
@@ -91,9 +92,13 @@ class History:
     only: tuple[str, ...] = ()
     """The commands that clients choose from, instead of those from the seed."""
     runs: list[Run] = field(default_factory=list)
-    name = "history.py"
-    commands: Mapping[str, Callable[[Command, Facts], None]] = field(default_factory=lambda: RUNS)
-    weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
+    commands: ClassVar[Mapping[str, Callable[[Command, Facts], None]]] = RUNS
+    weights: ClassVar[Mapping[str, int]] = WEIGHTS
+    options: ClassVar[Mapping[str, Sequence[str]]] = OPTIONS
+    counts: ClassVar[Sequence[int]] = (2, 2, 2, 3, 4)
+    """How many clients there are, as often as it stands here; so are the next two."""
+    lengths: ClassVar[Sequence[int]] = (1, 1, 1, 2, 2, 4)
+    phases: ClassVar[Sequence[int]] = (1, 1, 1, 2, 2, 3)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -163,11 +168,11 @@ class History:
         chance = self._random
         if self.kind.converted:
             self._folder = put_folder(self.objects, chance)
-        count = chance.choice((2, 2, 2, 3, 4))
+        count = chance.choice(self.counts)
         names = iter(f"c{number}" for number in range(1, 100))
         clients = [self._client(next(names)) for _ in range(count)]
         programs: dict[str, list[Command]] = {}
-        for phase in range(chance.choice((1, 1, 1, 2, 2, 3))):
+        for phase in range(chance.choice(self.phases)):
             if phase:
                 self._night()
             for place, client in enumerate(clients):
@@ -223,6 +228,7 @@ class History:
             self._folder,
             lambda: bool(_commits(self.objects)),
             self._oldest_wanted,
+            self._newest,
             self._place(),
         )
         run = Run(client.name, command, facts, self._newest(), self.turns.now_ms)
@@ -282,12 +288,12 @@ class History:
 
     def _program(self, *, creates: bool) -> list[Command]:
         chance = self._random
-        count = chance.choice((1, 1, 1, 2, 2, 4))
+        count = chance.choice(self.lengths)
         names = chance.choices(list(self._weights), list(self._weights.values()), k=count)
-        program = [command_by(chance, name) for name in names]
+        program = [command_by(chance, name, self.options) for name in names]
         if creates:
             mode = chance.choice(("ignore", "error", "ignore"))
-            program.insert(0, command_by(chance, self._creating, mode))
+            program.insert(0, command_by(chance, self._creating, {self._creating: (mode,)}))
         return program
 
     def _oldest_wanted(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from model import IDS, PARTITIONS, Command
@@ -72,20 +73,19 @@ def odds_by(chance: random.Random) -> Odds:
     )
 
 
-def command_by(chance: random.Random, name: str, option: str = "") -> Command:
+def command_by(chance: random.Random, name: str, options: Mapping[str, Sequence[str]]) -> Command:
+    """`options` are those that commands have, as often as they are to be chosen."""
     steps_back = ("restore", "read old", "read changes", "compact log")
     low = chance.randint(0, 5) if name in steps_back else chance.randrange(IDS)
     high = low + (IDS if name == "create" else chance.choice((0, 0, 1, 3)))
-    if name == "append once":
-        option = str(chance.randint(1, 3))
-    elif name in OPTIONS:
-        option = chance.choice(OPTIONS[name])
-    elif name == "add constraint":
+    option = chance.choice(options.get(name, ("",)))
+    if name == "add constraint":
         high = chance.choice((IDS + 3, IDS + 3, IDS // 2))
     return Command(name, chance.randrange(PARTITIONS), low, high, option)
 
 
 OPTIONS = {
+    "append once": ("1", "2", "3"),
     "vacuum": ("full", "full", "lite"),
     "replace where": ("", "partition"),
     "delete": ("", "", "", "files", "partition", "partition files"),

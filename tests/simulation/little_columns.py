@@ -29,7 +29,7 @@ class Name:
 
 
 class UnresolvedError(AnalysisException):
-    def getCondition(self) -> str:  # noqa: N802 - Spark's name
+    def getCondition(self) -> str:
         return "UNRESOLVED_COLUMN"
 
 
@@ -53,17 +53,14 @@ class Column:
 
         return Column(bind, self.name)
 
-    def isNull(self) -> Column:  # noqa: N802
+    def isNull(self) -> Column:
         return _made(BOOLEAN, lambda value: value is None, self)
 
-    def isNotNull(self) -> Column:  # noqa: N802
+    def isNotNull(self) -> Column:
         return _made(BOOLEAN, lambda value: value is not None, self)
 
     def isin(self, values: Sequence[Any]) -> Column:
         return _made(BOOLEAN, lambda value: None if value is None else value in values, self)
-
-    def when(self, condition: Column, value: Any) -> Column:
-        raise TypeError("only what `when` gives has branches")
 
     def __eq__(self, other: object) -> Column:  # type: ignore[override]
         return _made(BOOLEAN, _strict(lambda a, b: a == b), self, other)
@@ -163,7 +160,7 @@ def expr(sql: str) -> Column:
 
         def value(row: Values) -> Any:
             given = {key: row[place] for key, place in places.items()}
-            return None if None in given.values() else eval(code, {}, given)  # noqa: S307
+            return None if None in given.values() else eval(code, {}, given)
 
         return kind, value
 
@@ -175,7 +172,9 @@ def concat(*parts: Column) -> Column:
 
 
 def struct(*parts: Column) -> Column:
-    return _made(STRING, lambda *values: dict(zip([p.name for p in parts], values, strict=True)), *parts)
+    return _made(
+        STRING, lambda *values: dict(zip([p.name for p in parts], values, strict=True)), *parts
+    )
 
 
 def to_json(value: Column) -> Column:
@@ -199,11 +198,11 @@ def count(_: Column) -> Column:
     return Aggregate(len, None)
 
 
-def min(column: Column) -> Column:  # noqa: A001 - Spark's name
+def min(column: Column) -> Column:
     return Aggregate(partial(_least, 1), column)
 
 
-def max(column: Column) -> Column:  # noqa: A001 - Spark's name
+def max(column: Column) -> Column:
     return Aggregate(partial(_least, -1), column)
 
 
@@ -234,7 +233,7 @@ class Aggregate(Column):
         return Aggregate(self.work, Column(self.bind), name)
 
 
-# --- how --------------------------------------------------------------------------------------------
+# --- how ------------------------------------------------------------------------------------------
 
 
 def _made(kind: DataType, work: Callable[..., Any], *parts: object) -> Column:

@@ -93,7 +93,7 @@ class Frame:
         _, holds = condition.bind(self.fields)
         return self._with(lambda: [row for row in self.rows() if holds(row) is True])
 
-    def withColumns(self, columns: Mapping[str, Column]) -> Frame:  # noqa: N802
+    def withColumns(self, columns: Mapping[str, Column]) -> Frame:
         known = self.schema.names
         own = [
             columns[name].alias(name) if name in columns else self._own(place)
@@ -105,10 +105,10 @@ class Frame:
             frame.fields[place] = replace(frame.fields[place], of=each.of)
         return frame
 
-    def withColumn(self, name: str, value: Column) -> Frame:  # noqa: N802
+    def withColumn(self, name: str, value: Column) -> Frame:
         return self.withColumns({name: value})
 
-    def withColumnsRenamed(self, names: Mapping[str, str]) -> Frame:  # noqa: N802
+    def withColumnsRenamed(self, names: Mapping[str, str]) -> Frame:
         frame = self._with(self.rows)
         frame.fields = [replace(e, name=names.get(e.name, e.name)) for e in self.fields]
         return frame
@@ -136,14 +136,14 @@ class Frame:
 
         return Frame(self.sparkSession, self.fields if how == "left_anti" else names, rows)
 
-    def unionAll(self, other: Frame) -> Frame:  # noqa: N802
+    def unionAll(self, other: Frame) -> Frame:
         assert len(self.fields) == len(other.fields)
         return self._with(lambda: [*self.rows(), *other.rows()])
 
-    def unionByName(self, other: Frame) -> Frame:  # noqa: N802
+    def unionByName(self, other: Frame) -> Frame:
         return self.unionAll(other.select(*[each.name for each in self.fields]))
 
-    def dropDuplicates(self, names: Sequence[str]) -> Frame:  # noqa: N802
+    def dropDuplicates(self, names: Sequence[str]) -> Frame:
         places = [self.schema.names.index(name) for name in names]
         return self._with(
             lambda: list({tuple(row[p] for p in places): row for row in self.rows()}.values())
@@ -161,7 +161,7 @@ class Frame:
     def repartition(self, *_: Any) -> Frame:
         return self
 
-    def localCheckpoint(self) -> Frame:  # noqa: N802
+    def localCheckpoint(self) -> Frame:
         stored = self.rows()
         return self._with(lambda: stored)
 
@@ -175,10 +175,10 @@ class Frame:
 
         return Frame(self.sparkSession, names, rows)
 
-    def isEmpty(self) -> bool:  # noqa: N802
+    def isEmpty(self) -> bool:
         return not self.rows()
 
-    def toArrow(self) -> pa.Table:  # noqa: N802
+    def toArrow(self) -> pa.Table:
         schema = to_arrow_schema(self.schema.table)
         columns = list(zip(*self.rows(), strict=True)) or [()] * len(schema)
         arrays = [pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)]
@@ -246,7 +246,8 @@ class LittlePlane:
 
         shown = Frame(self.session, frame.fields, rows)
         return Noting(
-            shown, lambda: Positions(_positions(frame, noted), len(noted), {})  # type: ignore[arg-type]
+            shown,
+            lambda: Positions(_positions(frame, noted), len(noted), {}),  # type: ignore[arg-type]
         )
 
     def recache(self) -> None:

@@ -54,14 +54,16 @@ class Facts:
     """Whether anybody has created the table: who appends to none would create another one."""
     oldest_wanted: Callable[[], int] = lambda: 0
     """The first version that is inside the retention, by the store's clock."""
+    newest: Callable[[], int] = lambda: -1
+    """The newest version, by the store's objects."""
     place: Any = None
     """Where the table is, for those that run commands."""
     chosen: int = -1
     """The version that it restores, pins or clones."""
     read: list[tuple[int, Counter[Row]]] = field(default_factory=list)
     """Versions and the rows that were read of them."""
-    seen: list[Counter[Row]] = field(default_factory=list)
-    """Rows that were read of the version that was the newest."""
+    seen: list[tuple[int, Counter[Row] | int]] = field(default_factory=list)
+    """Rows, or how many, that a query found, and the version that was the newest when it began."""
     changes: list[Changes] = field(default_factory=list)
     streamed: list[tuple[range, Counter[Row]]] = field(default_factory=list)
     """Rows that were appended by these versions."""
@@ -163,6 +165,11 @@ def appended(command: Command, state: State, facts: Facts, _: dict[int, State]) 
     return replace(state, rows=state.rows + Counter(command.rows(facts)))
 
 
+def copied(command: Command, state: State, facts: Facts, _: dict[int, State]) -> State:
+    found = [row for row in state.rows.elements() if command.hits(row)]
+    return replace(state, rows=state.rows + Counter((p, n, _tag(facts)) for p, n, _ in found))
+
+
 def overwritten(command: Command, state: State, facts: Facts, _: dict[int, State]) -> State:
     return replace(state, rows=Counter(command.rows(facts)))
 
@@ -247,6 +254,7 @@ EFFECTS: dict[str, Callable[[Command, State, Facts, dict[int, State]], State]] =
     "append to open": appended,
     "append once": appended,
     "insert": appended,
+    "copy": copied,
     "overwrite": overwritten,
     "replace where": replaced_where,
     "replace partition": partition_replaced,

@@ -1,7 +1,7 @@
-"""DELETE, UPDATE, MERGE and OPTIMIZE of clients of the core: Lakebed's own commands on `LittlePlane`.
+"""DELETE, UPDATE, MERGE and OPTIMIZE of clients of the core, by Lakebed's own code.
 
-Options that several commands have: "partition" is about all rows of a partition, "files" makes
-changes of one file conflict whatever their rows.
+Rows are those of `little_spark`. Options that several commands have: "partition" is about all rows
+of a partition, "files" makes changes of one file conflict whatever their rows.
 """
 
 from __future__ import annotations

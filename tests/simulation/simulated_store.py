@@ -73,7 +73,8 @@ class Course:
     def note(self, text: str) -> None:
         client = self.turns.current
         who = "" if client is None else client.name
-        self.events.append(f"{self.turns.now_ms / 1000:14.3f} {who:3} {text}")
+        seconds = (self.turns.now_ms - self.turns.start_ms) / 1000
+        self.events.append(f"{seconds:12.3f} {who:3} {text}")
 
     def settle(self, *, everything: bool = False) -> None:
         """What is under way and due arrives now."""
@@ -318,7 +319,7 @@ class SimulatedBucket(Store):
         store, inside = self._inside(path)
         store.delete(inside)
 
-    def put(self, path: str, data: Data) -> None:
+    def put(self, path: str, data: Any) -> None:  # noqa: ARG002
         raise StorageError(f"nobody writes into another table: {path}")
 
     put_if_absent = put

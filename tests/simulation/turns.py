@@ -41,6 +41,7 @@ class Turns:
         longest: float = LONGEST_SECONDS,
     ) -> None:
         self.random = random
+        self.start_ms = start_ms
         self.now_ms = start_ms
         self.current: Client | None = None
         self.switches = 0

@@ -15,7 +15,6 @@ from lakebed.commands.optimize.bins import Sizes
 from lakebed.commands.optimize.optimize import optimize
 from lakebed.commands.optimize.request import OptimizeRequest, number
 from lakebed.commands.row_target import RowTarget
-from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.session_settings import all_settings
 
@@ -32,6 +31,13 @@ def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
 
     `known` is the version after the write, if somebody has it.
     """
+    try:
+        _compact(target, known)
+    except Exception as error:  # noqa: BLE001 - the write is committed, whatever happens now
+        _log.warning("auto compaction of %s failed: %s", target.log.store.url, error)
+
+
+def _compact(target: RowTarget, known: Snapshot | None) -> None:
     asked = target.session.conf.get(ENABLED, None)
     if asked is not None and asked.lower() != "true":
         return
@@ -39,12 +45,8 @@ def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
     if asked is None and not _is_wanted(snapshot):
         return
     request = _request(all_settings(target.session))
-    if _num_small(snapshot, request.sizes.min_file) < request.min_files:
-        return
-    try:
+    if _num_small(snapshot, request.sizes.min_file) >= request.min_files:
         optimize(target, request)
-    except LakebedError as error:
-        _log.warning("auto compaction of %s failed: %s", snapshot.store.url, error)
 
 
 def _is_wanted(snapshot: Snapshot) -> bool:
