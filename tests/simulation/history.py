@@ -32,6 +32,7 @@ from history_choices import (
     Kind,
     command_by,
     odds_by,
+    with_needed,
 )
 from model import Command, Facts, Row
 from simulated_store import CLONE, URL, Course, Objects, Odds, SimulatedBucket, SimulatedStore
@@ -108,12 +109,13 @@ class History:
         self.course = self._course(odds)
         self.objects = self._objects(URL)
         self.clones = self._objects(CLONE)
+        # A few kinds of commands meet each other more often than all of them would.
+        chosen = chance.sample(list(self.weights), chance.choice((2, 3, 5, 8, len(self.weights))))
+        names = with_needed(self.only or chosen)
+        self._weights = {name: self.weights[name] for name in names}
         self.kind = self._kind(chance)
         self.skew_ms = chance.choice((0.0, 0.0, 1000.0, HOUR, 30 * HOUR))
         self.properties = self.kind.properties(chance)
-        # A few kinds of commands meet each other more often than all of them would.
-        kinds = chance.sample(list(self.weights), chance.choice((2, 3, 5, 8, len(self.weights))))
-        self._weights = {name: self.weights[name] for name in self.only or kinds}
         self.outcomes: Counter[str] = Counter()
         self._folder: Counter[Row] = Counter()
         self._by_client: dict[str, Run] = {}
@@ -131,7 +133,7 @@ class History:
         return Objects(self.course, url)
 
     def _kind(self, chance: random.Random) -> Kind:
-        return Kind.by(chance)
+        return Kind.by(chance, self._weights)
 
     def _substitutes(self) -> tuple[Mapping[str, tuple[Any, Any]], list[Patch]]:
         return SUBSTITUTES, patches(self._opened)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from model import IDS, PARTITIONS, Command
@@ -26,13 +26,14 @@ class Kind:
     """Whether it begins as a folder of Parquet files."""
 
     @classmethod
-    def by(cls, chance: random.Random) -> Kind:
+    def by(cls, chance: random.Random, names: Collection[str]) -> Kind:
+        """`names` are those of the commands that will be chosen from."""
         serializable, vectors = chance.random() < 0.5, chance.random() < 0.65
         iceberg = not vectors and chance.random() < 0.35
         return cls(
             serializable=serializable,
             vectors=vectors,
-            feed=chance.random() < 0.3,
+            feed=chance.random() < (0.9 if "read changes" in names else 0.2),
             iceberg=iceberg,
             converted=not iceberg and chance.random() < 0.1,
         )
@@ -59,6 +60,13 @@ class Kind:
         if chance.random() < 0.15:
             found["delta.autoOptimize.autoCompact"] = "true"
         return found
+
+
+def with_needed(names: Sequence[str]) -> list[str]:
+    """And what there must be for some of them to do anything."""
+    is_about_clones = any("clone" in name for name in names)
+    needed = ["clone"] if is_about_clones and "clone" not in names else []
+    return [*names, *needed]
 
 
 def odds_by(chance: random.Random) -> Odds:

@@ -86,7 +86,7 @@ def _on_spark(only: tuple[str, ...]) -> Iterator[Make]:
         spark_default_parallelism=2,
         spark_driver_host="127.0.0.1",
         spark_driver_memory="1g",
-        **{"spark.sql.session.timeZone": "UTC"},
+        **{"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"},
     )
     session.sparkContext.setLogLevel("OFF")
     root = Path(tempfile.mkdtemp(prefix="lakebed-histories-"))

@@ -222,7 +222,7 @@ class SimulatedStore(Store):
 
     def _call(self, method: str, path: str, act: Callable[[], T], *, changes: bool = False) -> T:
         course, what = self._course, f"{method} {path}"
-        client = self._turns.current
+        client = self._turns.acting
         if client is None:
             return act()
         if client.is_dead:

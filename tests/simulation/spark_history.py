@@ -85,7 +85,7 @@ class SparkHistory(History):
         return Objects(self.course, url) if url == CLONE else DiskObjects(self.course, self.folder)
 
     def _kind(self, chance: random.Random) -> Kind:
-        kind = Kind.by(chance)
+        kind = Kind.by(chance, self._weights)
         return Kind(kind.serializable, kind.vectors, kind.feed, iceberg=False, converted=False)
 
     def _substitutes(self) -> tuple[Mapping[str, tuple[Any, Any]], list[Patch]]:

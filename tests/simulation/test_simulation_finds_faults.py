@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from lakebed.commands.optimize import optimize
 from lakebed.commands.row_change import RowChange
 from lakebed.commands.vacuum import plan, selection
 from lakebed.formats.deletion_vectors import RowIndexSet
-from lakebed.iceberg import publish
+from lakebed.iceberg.publish import _Attempt, changes_since
 from lakebed.log import change_files, checkpoint_content, cleanup, maintenance
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native import streams
@@ -138,13 +139,13 @@ def stream_repeats_what_is_rewritten(patch: Patch) -> None:
 
 def iceberg_is_without_missed_commits(patch: Patch) -> None:
     """Commits that nobody published, because their writers died, are not caught up with."""
-    since = publish.changes_since
 
     def own(snapshot: Any, version: int, actions: Any) -> Any:
-        return since(snapshot, max(version, snapshot.version - 1), actions)
+        return changes_since(snapshot, max(version, snapshot.version - 1), actions)
 
-    patch.setattr(publish, "changes_since", own)
-    patch.setattr(publish._Attempt, "_is_complete", lambda _: True)
+    # The package has a function of the module's name.
+    patch.setattr(sys.modules[_Attempt.__module__], "changes_since", own)
+    patch.setattr(_Attempt, "_is_complete", lambda _: True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ but its seed: not on the machine, its load, or Python's own switching of threads
 from __future__ import annotations
 
 import random
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -26,6 +28,8 @@ class Client:
     is_dead: bool = False
     doing: str = ""
     wakes_ms: float = 0.0
+    thread: int = 0
+    """The identifier of the thread that it is."""
     baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
 
@@ -62,17 +66,25 @@ class Turns:
             thread.start()
         self._pass_on()
         if not self._all_done.acquire(timeout=self._longest):
-            waiting = ", ".join(f"{each.name} ({each.doing})" for each in self._active)
-            raise AssertionError(f"the clients do not come to an end: {waiting}")
+            raise AssertionError(f"the clients do not come to an end:\n{self._stacks()}")
         for thread in threads:
             thread.join()
         self.current = None
         if self._failure is not None:
             raise self._failure
 
+    def _stacks(self) -> str:
+        """Where everybody is; the one whose turn it is waits for somebody who waits for a turn."""
+        frames = {thread.name: sys._current_frames()[thread.ident or 0] for thread in _threads()}
+        turn = "nobody" if self.current is None else self.current.name
+        parts = [f"it is the turn of {turn}"]
+        for name, frame in frames.items():
+            parts.append(f"{name}:\n{''.join(traceback.format_stack(frame)[-12:])}")
+        return "\n".join(parts)
+
     def pause(self) -> None:
         """The turn of the current client may end here."""
-        client = self.current
+        client = self.acting
         if client is None:
             return
         self.now_ms += self.random.expovariate(1 / 20)
@@ -82,6 +94,14 @@ class Turns:
             self.current = chosen
             chosen.baton.release()
             client.baton.acquire()
+
+    @property
+    def acting(self) -> Client | None:
+        """The current client, if it is the one who asks: Spark also asks in threads of its own,
+        which nobody may stop, because its client is waiting for them."""
+        client = self.current
+        is_own = client is not None and client.thread == threading.get_ident()
+        return client if is_own else None
 
     def sleep(self, seconds: float) -> None:
         assert self.current is not None
@@ -97,6 +117,7 @@ class Turns:
         self.sleep(self.random.uniform(0.05, 3.0))
 
     def _work(self, client: Client, job: Callable[[], None]) -> None:
+        client.thread = threading.get_ident()
         client.baton.acquire()
         try:
             job()
@@ -124,3 +145,7 @@ class Turns:
             assert current is not None
             return current
         return ready[int(self.random.random() * len(ready))]
+
+
+def _threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.ident in sys._current_frames()]
