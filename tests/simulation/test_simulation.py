@@ -41,7 +41,7 @@ def test_whatever_is_acknowledged_has_its_effect_once_and_in_the_order_of_versio
     for seed in range(first, first + CHUNK):
         history = History(seed).run()
         seen.update(history.outcomes)
-        seen.update(history.objects.fates)
+        seen.update(history.course.fates)
         seen["switches"] += history.turns.switches
         seen["histories"] += 1
 
