@@ -19,21 +19,21 @@ from substitutes import Patch
 
 import lakebed
 from lakebed.arrow.scan import plan_scan, read_batches
-from lakebed.commands import merge_keys  # noqa: F401 - before the substitutes
-from lakebed.sessions.native.row_changes import update as update_module
+from lakebed.commands import update_rows
+from lakebed.commands.merge import merge_source  # noqa: F401 - before the substitutes
 from lakebed.errors import TableNotFoundError
 from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import read_changes
 from lakebed.log.maintenance.cleanup import clean_up
-from lakebed.spec.columns.json_fields import compact
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native import streams
+from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.read.command_reads import CommandReads
 from lakebed.spark.session.session_kind import functions_of
-from lakebed.spark.plane_selection import plane_for
 from lakebed.storage import Store
-from lakebed.tables.table import Table
 from lakebed.tables.standalone import convert
+from lakebed.tables.table import Table
+from testkit.tables.compactions import compact
 
 # --- writes ---------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ def patches(opened: Callable[[str], Store]) -> list[Patch]:
         (streams, "open_location", lambda _session, url, _options: (opened(url), url)),
         (streams, "DataFrame", Frame),
         # As with a JVM, so that UPDATE may do both of its scans in one.
-        (update_module, "is_connect", lambda _: False),
+        (update_rows, "is_connect", lambda _: False),
         (CommandReads, "pinned", lambda _, frame, **__: frame),
     ]
 

@@ -149,7 +149,7 @@ class History:
         try:
             with (
                 simulated(self.turns, chance, self._drawn, self._opened, more, also),
-                mock.patch.object(maintenance, "_LOG", _Log(self._warned)),
+                mock.patch.object(post_commit, "_LOG", _Log(self._warned)),
             ):
                 self._go()
         except Exception as error:

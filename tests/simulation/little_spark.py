@@ -17,14 +17,13 @@ import pyarrow as pa
 from little_columns import Aggregate, Column, Name, Numbers, Values, col
 
 from lakebed.arrow.scan import plan_scan, read_batches
-from lakebed.data_files.file_layout import FileLayout
 from lakebed.arrow.write.write import write_files
+from lakebed.data_files.file_layout import FileLayout
 from lakebed.formats.arrow_types import to_arrow_schema
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.snapshot import Snapshot
-from lakebed.spark.plane.plane import FileSettings
-from lakebed.spark.plane import Noting
-from lakebed.spark.plane.position_bitmaps import (FILE, POSITION, Positions)
+from lakebed.spark.plane.plane import FileSettings, TrackedRows
+from lakebed.spark.plane.position_bitmaps import FILE, POSITION, Positions
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import StructField, StructType, schema_to_json
 from lakebed.storage.store import Store
@@ -200,8 +199,8 @@ class LittlePlane:
 
     session: Session
     store: Store
-    notes: bool = True
-    """Whether it can note positions while rows are written, as Spark's own plane can."""
+    tracks: bool = True
+    """Whether it can track positions while rows are written, as Spark's own plane can."""
 
     def scan(
         self, snapshot: Snapshot, _: Mapping[str, str], *, only: Sequence[str] | None = None
@@ -212,7 +211,7 @@ class LittlePlane:
             plan = replace(plan, files=plan.files.filter(pa.array(chosen, pa.bool_())))
         return self._frame(plan, snapshot.schema)
 
-    def scan_made(self, snapshot: Snapshot, *, positions: bool = False) -> Frame:
+    def scan_synthetic(self, snapshot: Snapshot, *, positions: bool = False) -> Frame:
         plan = plan_scan(snapshot, position=POSITION if positions else None)
         return self._frame(plan, plan.output)
 
@@ -237,19 +236,19 @@ class LittlePlane:
             totals[name] = sum(value(row) is True for row in rows)
         return Positions(found, len(rows), totals)
 
-    def noting(self, frame: Frame) -> Noting | None:
-        if not self.notes:
+    def track_positions(self, frame: Frame) -> TrackedRows | None:
+        if not self.tracks:
             return None
-        noted: list[Values] = []
+        tracked: list[Values] = []
 
         def rows() -> list[Values]:
-            noted[:] = frame.rows()
-            return list(noted)
+            tracked[:] = frame.rows()
+            return list(tracked)
 
         shown = Frame(self.session, frame.fields, rows)
-        return Noting(
+        return TrackedRows(
             shown,
-            lambda: Positions(_positions(frame, noted), len(noted), {}),  # type: ignore[arg-type]
+            lambda: Positions(_positions(frame, tracked), len(tracked), {}),  # type: ignore[arg-type]
         )
 
     def recache(self) -> None:

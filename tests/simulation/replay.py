@@ -16,8 +16,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from model import PIN, Row, State
-from testkit.tables.marked_tables import vector_path, vector_rows
 from simulated_store import Objects
+
+from testkit.tables.marked_tables import vector_path, vector_rows
 
 COMMIT = re.compile(r"_delta_log/(\d{20})\.json")
 _OWN = ("sim.", "delta.constraints.", PIN)

@@ -13,25 +13,29 @@ from model import IDS, MOVED, Command, Facts, arrow
 from simulated_store import URL
 
 from lakebed.commands.delete_rows import delete_rows
-from lakebed.commands.merge import merge_rows
-from lakebed.commands.merge.merge_request import (Clause, MergeRequest)
+from lakebed.commands.merge.merge_request import Clause, MergeRequest
+from lakebed.commands.merge.merge_rows import merge_rows
 from lakebed.commands.optimize.optimize import optimize as run_optimize
-from lakebed.commands.optimize.request import (BATCH_SIZE, LOCAL_BYTES, MAX_FILE_SIZE)
 from lakebed.commands.optimize.optimize_request import OptimizeRequest
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import update_rows
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import (
+    AUTO_COMPACT_MIN_FILES,
+    OPTIMIZE_BATCH_SIZE,
+    OPTIMIZE_LOCAL_BYTES,
+    OPTIMIZE_MAX_FILE_SIZE,
+)
 
-_COMPACT = "spark.databricks.delta.autoCompact."
 SETTINGS = {
     # Files have about a kilobyte: some bins hold two of them, and each is a batch.
-    MAX_FILE_SIZE: "3kb",
-    BATCH_SIZE: "2kb",
-    f"{_COMPACT}minNumFiles": "3",
+    OPTIMIZE_MAX_FILE_SIZE.name: "3kb",
+    OPTIMIZE_BATCH_SIZE.name: "2kb",
+    AUTO_COMPACT_MIN_FILES.name: "3",
 }
 SESSION = Session(SETTINGS)
-ON_SPARK = Session({**SETTINGS, LOCAL_BYTES: "0"})
+ON_SPARK = Session({**SETTINGS, OPTIMIZE_LOCAL_BYTES.name: "0"})
 """Where OPTIMIZE leaves rows to Spark, which is `LittlePlane`."""
 
 
@@ -70,5 +74,5 @@ def _target(command: Command, facts: Facts, alias: str | None = None) -> RowTarg
     options = command.option.split()
     session: Any = ON_SPARK if "spark" in options else SESSION
     store = facts.place(URL)
-    plane: Any = LittlePlane(session, store, notes="twice" not in options)
+    plane: Any = LittlePlane(session, store, tracks="twice" not in options)
     return RowTarget(session, TableLog(store), plane, alias, row_level="files" not in options)

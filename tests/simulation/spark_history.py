@@ -27,7 +27,12 @@ from substitutes import Patch
 from turns import Killed, Turns
 
 import lakebed
-from lakebed.commands.optimize.request import BATCH_SIZE, LOCAL_BYTES, MAX_FILE_SIZE
+from lakebed.settings.setting_table import (
+    AUTO_COMPACT_MIN_FILES,
+    OPTIMIZE_BATCH_SIZE,
+    OPTIMIZE_LOCAL_BYTES,
+    OPTIMIZE_MAX_FILE_SIZE,
+)
 from lakebed.storage import Store
 from lakebed.storage.locations import parse_location
 
@@ -37,9 +42,9 @@ for _module in pkgutil.walk_packages(lakebed.__path__, "lakebed."):
         importlib.import_module(_module.name)
 
 SETTINGS = {
-    MAX_FILE_SIZE: "3kb",
-    BATCH_SIZE: "2kb",
-    "spark.databricks.delta.autoCompact.minNumFiles": "3",
+    OPTIMIZE_MAX_FILE_SIZE.name: "3kb",
+    OPTIMIZE_BATCH_SIZE.name: "2kb",
+    AUTO_COMPACT_MIN_FILES.name: "3",
     # What Spark compiles would take most of the time.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -61,7 +66,7 @@ class SparkHistory(History):
     def __post_init__(self) -> None:
         self._table = parse_location(self.folder).url
         super().__post_init__()
-        self._settings = {LOCAL_BYTES: self._random.choice(("0", "1mb"))}
+        self._settings = {OPTIMIZE_LOCAL_BYTES.name: self._random.choice(("0", "1mb"))}
 
     def run(self) -> SparkHistory:
         with settings(self.spark, {**SETTINGS, **self._settings}):

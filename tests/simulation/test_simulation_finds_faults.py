@@ -13,15 +13,16 @@ import pytest
 from history import History, HistoryError
 from simulated_store import Objects, Odds, SimulatedStore
 
-from lakebed.arrow import many_files
-from lakebed.commands import clone, clone_files
-from lakebed.commands.optimize import optimize
+from lakebed.arrow.small_files import many_files
+from lakebed.commands.clone import clone_table, cloned_files
+from lakebed.commands.optimize import batch_rewrite, optimize
 from lakebed.commands.rows.row_change import RowChange
-from lakebed.commands.vacuum import plan, selection
+from lakebed.commands.vacuum import vacuum_plan, vacuum_selection
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.iceberg.publish import _Attempt
 from lakebed.iceberg.version_changes import changes_since
-from lakebed.log import change_files, checkpoint_content, cleanup, maintenance
+from lakebed.log.change_feed import change_files
+from lakebed.log.maintenance import checkpoint_content, checkpoint_hook, cleanup
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native import streams
 from lakebed.spec.actions import Add
@@ -63,14 +64,16 @@ def marks_of_others_are_forgotten(patch: Patch) -> None:
 
 
 def vacuum_keeps_the_newest_version_only(patch: Patch) -> None:
-    patch.setattr(plan, "_version_at", lambda snapshot, *_: snapshot.version)
-    patch.setattr(plan, "_tombstones", lambda *_: [])
+    patch.setattr(vacuum_plan, "_version_at", lambda snapshot, *_: snapshot.version)
+    patch.setattr(vacuum_plan, "_tombstones", lambda *_: [])
 
 
 def vacuum_takes_young_files(patch: Patch) -> None:
     """What a writer has written and not committed yet."""
-    doomed = selection._deletable
-    patch.setattr(selection, "_deletable", lambda found, _, safe: doomed(found, 10**15, safe))
+    deletable = vacuum_selection._deletable
+    patch.setattr(
+        vacuum_selection, "_deletable", lambda found, _, safe: deletable(found, 10**15, safe)
+    )
 
 
 def checkpoint_lacks_a_file(patch: Patch) -> None:
@@ -89,7 +92,7 @@ def clean_up_takes_everything(patch: Patch) -> None:
 
 def optimize_brings_deleted_rows_back(patch: Patch) -> None:
     patch.setattr(many_files.ManyFiles, "_kept", lambda *given: pa.repeat(True, given[-1]))
-    patch.setattr(optimize, "_check_rows", lambda *_: None)
+    patch.setattr(batch_rewrite, "_check_rows", lambda *_: None)
 
 
 def optimize_compacts_what_was_there_before(patch: Patch) -> None:
@@ -115,13 +118,13 @@ def change_feed_takes_files_for_rows(patch: Patch) -> None:
 
 
 def clone_forgets_vectors(patch: Patch) -> None:
-    patch.setattr(clone_files._Places, "_vector_of", lambda *_: None)
+    patch.setattr(cloned_files._Places, "_vector_of", lambda *_: None)
 
 
 def clone_is_of_another_version(patch: Patch) -> None:
     """The files of the newest version under the number of an older one."""
-    whole = clone.whole_files
-    patch.setattr(clone, "whole_files", lambda each: whole(TableLog(each.store).snapshot()))
+    whole = clone_table.whole_files
+    patch.setattr(clone_table, "whole_files", lambda each: whole(TableLog(each.store).snapshot()))
 
 
 def stream_repeats_what_is_rewritten(patch: Patch) -> None:

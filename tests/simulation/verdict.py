@@ -18,8 +18,6 @@ from model import PIN, Changes, Command, Facts, Row, State
 from replay import COMMIT, File, Made, Replay, key_of, numbers
 from simulated_store import Objects
 
-from testkit.tables.marked_tables import vector_rows
-
 LOG = "_delta_log/"
 _CHECKPOINT = re.compile(r"_delta_log/(\d{20})\.checkpoint(\.[-0-9a-f]+)?\.(parquet|json)")
 _CHECKSUM = re.compile(r"_delta_log/(\d{20})\.crc")

@@ -11,19 +11,18 @@ import pyarrow as pa
 import pytest
 
 import lakebed
-from testkit.faults import Fault, FaultStore
-from lakebed.settings.setting_table import ENABLED
-from lakebed.arrow.small_files.reading_processes import MIN_FILES
 from lakebed.commands.optimize.auto_compaction import auto_compact
 from lakebed.log.table_log import TableLog
+from lakebed.settings.setting_table import AUTO_COMPACT, AUTO_COMPACT_MIN_FILES
 from lakebed.storage import open_store
+from testkit.faults import Fault, FaultStore
 
 
 @pytest.mark.parametrize(
     ("settings", "faults"),
     [
         ({}, [Fault(None, 1, "before")]),
-        ({MIN_FILES: "none"}, []),
+        ({AUTO_COMPACT_MIN_FILES.name: "none"}, []),
     ],
     ids=["the newest version cannot be read", "a setting makes no sense"],
 )
@@ -35,8 +34,8 @@ def test_what_fails_after_a_commit_is_logged(
     faults: list[Fault],
 ) -> None:
     lakebed.write(tmp_path, pa.table({"id": [1]}))
-    given = {ENABLED: "true", **settings}
-    monkeypatch.setattr("lakebed.commands.optimize.auto.all_settings", lambda _: given)
+    given = {AUTO_COMPACT.name: "true", **settings}
+    monkeypatch.setattr("lakebed.commands.optimize.auto_compaction.all_settings", lambda _: given)
     store = FaultStore(open_store(tmp_path), *faults)
     target: Any = SimpleNamespace(session=SimpleNamespace(conf=given), log=TableLog(store))
     with caplog.at_level(logging.WARNING):

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 import pyarrow.compute as pc
 
 from lakebed.commands.optimize.optimize import optimize
-from lakebed.commands.optimize.optimize_request import OptimizeRequest
-from lakebed.settings.value_kinds import number
+from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.log.snapshot import Snapshot
 from lakebed.settings.setting_table import (
@@ -39,8 +38,8 @@ def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
 
 
 def _compact(target: RowTarget, known: Snapshot | None) -> None:
-    asked = target.session.conf.get(ENABLED, None)
-    if asked is not None and asked.lower() != "true":
+    asked = AUTO_COMPACT.of(target.session)
+    if asked is False:
         return
     snapshot = known or target.log.snapshot()
     if asked is None and not _is_wanted(snapshot):

@@ -125,6 +125,8 @@ class _Preparation:
         return (
             not self._extra_columns
             and self._given.names == self._schema.names
+            # A frame may have more than what is given: positions, or values from before.
+            and self._frame.schema.names == self._schema.names
             and all(
                 is_same_type(source.data_type, field.data_type)
                 and identity(field) is None

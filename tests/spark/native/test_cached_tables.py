@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakebed
-from testkit.faults import Call, FaultStore
 from lakebed.errors import StorageError
-from lakebed.spark import location
+from lakebed.spark.stores import location
 from lakebed.storage import open_store
+from testkit.faults import Call, FaultStore
 
 
 class OutAfterCommit(FaultStore):
