@@ -245,10 +245,11 @@ class History:
             self._refused(run, error)
         else:
             run.outcome, run.is_acknowledged = "acknowledged", True
-            run.newest_at_end = self._newest()
             verdict = Verdict(self.objects, self.runs, serializable=self.kind.serializable)
             if _commits(self.objects):
                 verdict.acknowledged(run)
+        finally:
+            run.newest_at_end = self._newest()
         self.course.note(f"#{facts.number} {run.outcome}")
         self.outcomes[f"{command.name}: {run.outcome.partition(':')[0]}"] += 1
 

@@ -27,6 +27,7 @@ from substitutes import Patch
 from turns import Killed, Turns
 
 import lakebed
+from lakebed.sessions.native.python_side import PythonSide
 from lakebed.settings.setting_table import (
     AUTO_COMPACT_MIN_FILES,
     OPTIMIZE_BATCH_SIZE,
@@ -79,7 +80,7 @@ class SparkHistory(History):
 
     def _turns(self, stickiness: float) -> Turns:
         chance = random.Random(self._random.random())
-        return Turns(chance, max(START_MS, time.time() * 1000), stickiness, longest=180)
+        return Turns(chance, max(START_MS, time.time() * 1000), stickiness, longest=40)
 
     def _course(self, odds: Odds) -> Course:
         # More of the calls of a command on Spark look before they change something.
@@ -94,7 +95,19 @@ class SparkHistory(History):
         return Kind(kind.serializable, kind.vectors, kind.feed, iceberg=False, converted=False)
 
     def _substitutes(self) -> tuple[Mapping[str, tuple[Any, Any]], list[Patch]]:
-        return {}, []
+        held = self._answer
+        return {}, [(PythonSide, "answer", lambda side, *given: held(side, *given))]
+
+    def _answer(self, side: PythonSide, what: str, *given: Any) -> Any:
+        """Spark looks tables up while it holds a lock of the session."""
+        client = self.turns.acting
+        if client is None or what not in ("describe", "exists"):
+            return _answer(side, what, *given)
+        client.holds += 1
+        try:
+            return _answer(side, what, *given)
+        finally:
+            client.holds -= 1
 
     def _place(self) -> Place:
         return Place(self.spark, str(self.folder), self.turns.stall)
@@ -121,6 +134,9 @@ class SparkHistory(History):
         found = parse_location(url).url
         assert found == self._table, f"a store for {found}"
         return SimulatedStore(self.objects)
+
+
+_answer = PythonSide.answer
 
 
 @contextmanager

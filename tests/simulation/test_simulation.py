@@ -23,9 +23,9 @@ CHUNK = 60
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Hundreds of faults after commits are logged, as they should be; files have a row or two."""
-    logging.getLogger("lakebed").setLevel(logging.CRITICAL)
+    caplog.set_level(logging.CRITICAL, "lakebed")
     pa.set_cpu_count(1)
 
 

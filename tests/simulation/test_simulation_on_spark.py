@@ -38,7 +38,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "lakebed")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("histories of many small Spark jobs, one after the other")
 def test_whatever_spark_acknowledges_has_its_effect_once_and_in_the_order_of_versions(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -117,7 +117,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("histories on Spark until one fails")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.fault.__name__)
 def test_the_simulation_on_spark_catches(
     case: Case, spark: SparkSession, tmp_path: Path, monkeypatch: Patch

@@ -30,6 +30,8 @@ class Client:
     wakes_ms: float = 0.0
     thread: int = 0
     """The identifier of the thread that it is."""
+    holds: int = 0
+    """Above 0 while others could not go on, because it has a lock that they need."""
     baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
 
@@ -88,6 +90,9 @@ class Turns:
         if client is None:
             return
         self.now_ms += self.random.expovariate(1 / 20)
+        if client.holds:
+            self.now_ms = max(self.now_ms, client.wakes_ms)
+            return
         chosen = self._choose(client)
         if chosen is not client:
             self.switches += 1
