@@ -20,7 +20,6 @@ from substitutes import Patch
 import lakebed
 from lakebed.arrow.scan import plan_scan, read_batches
 from lakebed.commands import update_rows
-from lakebed.commands.merge import merge_source  # noqa: F401 - before the substitutes
 from lakebed.errors import TableNotFoundError
 from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import read_changes

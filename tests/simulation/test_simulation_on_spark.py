@@ -111,7 +111,12 @@ OFTEN_LOST = Odds(lost=0.1)
 CASES = [
     Case(store_that_overwrites, "commits by|acknowledged, but|twice", ("append",), Odds()),
     Case(no_conflict_is_found, "too much|twice|lacks", ("delete", "update", "merge"), Odds()),
-    Case(own_commit_is_not_recognised, "[12] commits by|twice", ("append", "insert"), OFTEN_LOST),
+    Case(
+        own_commit_is_not_recognised,
+        "[12] commits by|twice|its checksum file says",
+        ("append", "insert"),
+        OFTEN_LOST,
+    ),
     Case(queries_of_a_write_are_not_conditions, "has too much", ("copy", "update"), Odds()),
     Case(queries_do_not_follow_the_table, "no version had", ("append", "read"), Odds()),
 ]
