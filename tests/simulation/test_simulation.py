@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import time
@@ -20,13 +19,6 @@ from history import History
 
 SEEDS = 240
 CHUNK = 60
-
-
-@pytest.fixture(autouse=True)
-def quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """Hundreds of faults after commits are logged, as they should be; files have a row or two."""
-    caplog.set_level(logging.CRITICAL, "lakebed")
-    pa.set_cpu_count(1)
 
 
 @pytest.fixture(scope="module")

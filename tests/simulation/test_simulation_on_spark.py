@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,6 @@ Patch = pytest.MonkeyPatch
 SEEDS = range(6)
 MOST = 12
 """As many histories are tried to find a fault."""
-
-
-@pytest.fixture(autouse=True)
-def quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """What fails after commits is logged, as it should be."""
-    caplog.set_level(logging.CRITICAL, "lakebed")
 
 
 @pytest.mark.slow("histories of many small Spark jobs, one after the other")
@@ -104,21 +97,23 @@ class Case:
     fault: Callable[[Patch], None]
     found: str
     only: tuple[str, ...]
-    odds: Odds
+    odds: Odds = field(default_factory=Odds)
+    first: int = 0
+    """The seed to begin with: a history takes a second, and not all have the fault in them."""
 
 
-OFTEN_LOST = Odds(lost=0.1)
 CASES = [
-    Case(store_that_overwrites, "commits by|acknowledged, but|twice", ("append",), Odds()),
-    Case(no_conflict_is_found, "too much|twice|lacks", ("delete", "update", "merge"), Odds()),
+    Case(store_that_overwrites, "commits by|acknowledged, but|twice", ("append",)),
+    Case(no_conflict_is_found, "too much|twice|lacks", ("delete", "update", "merge"), first=3),
     Case(
         own_commit_is_not_recognised,
-        "[12] commits by|twice|its checksum file says",
+        "[12] commits by|twice|checksum file says",
         ("append", "insert"),
-        OFTEN_LOST,
+        Odds(lost=0.1),
+        first=8,
     ),
-    Case(queries_of_a_write_are_not_conditions, "has too much", ("copy", "update"), Odds()),
-    Case(queries_do_not_follow_the_table, "no version had", ("append", "read"), Odds()),
+    Case(queries_of_a_write_are_not_conditions, "has too much", ("copy", "update"), first=6),
+    Case(queries_do_not_follow_the_table, "no version had", ("append", "read")),
 ]
 
 
@@ -134,7 +129,7 @@ def test_the_simulation_on_spark_catches(
 
 
 def _run_until_one_fails(case: Case, spark: SparkSession, root: Path) -> None:
-    for seed in range(MOST):
+    for seed in range(case.first, case.first + MOST):
         folder = root / str(seed)
         SparkHistory(seed, case.odds, case.only, spark=spark, folder=folder).run()
 

@@ -38,6 +38,6 @@ def test_what_fails_after_a_commit_is_logged(
     monkeypatch.setattr("lakebed.commands.optimize.auto_compaction.all_settings", lambda _: given)
     store = FaultStore(open_store(tmp_path), *faults)
     target: Any = SimpleNamespace(session=SimpleNamespace(conf=given), log=TableLog(store))
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "lakebed"):
         auto_compact(target)
     assert f"auto compaction of {store.url} failed" in caplog.text
