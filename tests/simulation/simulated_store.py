@@ -13,12 +13,12 @@ acts and after it has acted, and may end in one of these ways:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
-from turns import Client, Killed, Turns
+from turns import Turns
 
 from lakebed.errors import ObjectExistsError, ObjectNotFoundError, StorageError
 from lakebed.storage import ObjectMeta, Store
@@ -29,6 +29,7 @@ from lakebed.storage.store import checked_path, split_start
 
 T = TypeVar("T")
 URL = "memory://simulated/table"
+CLONE = "memory://simulated/clone"
 
 
 class Blob(NamedTuple):
@@ -56,25 +57,24 @@ class Odds:
 
 
 @dataclass
-class Objects:
-    """What all clients share, and what has ever happened to it."""
+class Course:
+    """What happens to all tables of a history: the order of calls, and how each ends."""
 
     turns: Turns
     odds: Odds = field(default_factory=Odds)
     cheap_probes: bool = False
-    found: dict[str, Blob] = field(default_factory=dict)
-    written: dict[str, list[Blob]] = field(default_factory=dict)
-    """All that was ever put under a name, in order: also of objects that are gone."""
-    deleted: list[Deleted] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     fates: dict[str, int] = field(default_factory=dict)
     pending: list[tuple[int, str, Callable[[], Any]]] = field(default_factory=list)
     steps: int = 0
+    longest_wait: int = 30
+    """How many calls later what is late arrives at the latest."""
 
     def note(self, text: str) -> None:
         client = self.turns.current
         who = "" if client is None else client.name
-        self.events.append(f"{self.turns.now_ms / 1000:14.3f} {who:3} {text}")
+        seconds = (self.turns.now_ms - self.turns.start_ms) / 1000
+        self.events.append(f"{seconds:12.3f} {who:3} {text}")
 
     def settle(self, *, everything: bool = False) -> None:
         """What is under way and due arrives now."""
@@ -87,6 +87,24 @@ class Objects:
                 self.note(f"  arrives late: {what}: {error.code}")
             else:
                 self.note(f"  arrives late: {what}")
+
+
+class Objects:
+    """What all clients share of one table, and what has ever happened to it."""
+
+    def __init__(self, course: Course, url: str = URL) -> None:
+        self.course = course
+        self.turns = course.turns
+        self.url = url
+        self.location = parse_location(url)
+        self.found: MutableMapping[str, Blob] = {}
+        self.written: dict[str, list[Blob]] = {}
+        """All that was ever put under a name, in order: also of objects that are gone."""
+        self.deleted: list[Deleted] = []
+
+    def ever(self, path: str) -> bytes:
+        """The last that was written under a name, also after it was deleted."""
+        return self.written[path][-1].data
 
     def put(self, path: str, data: bytes) -> None:
         blob = Blob(data, int(self.turns.now_ms))
@@ -109,19 +127,19 @@ class Objects:
 
 
 class SimulatedStore(Store):
-    """The store as one client has it."""
+    """The store as clients have it: faults are those of whoever has its turn."""
 
-    def __init__(self, objects: Objects, client: Client) -> None:
+    def __init__(self, objects: Objects, root: Callable[[Any], Store] | None = None) -> None:
+        """`root` gives the store at the root of the bucket, for references out of the table."""
         self._objects = objects
-        self._client = client
+        self._course = objects.course
         self._turns = objects.turns
-        self._neighbours = Neighbours(_no_other, References())
-        self._location = parse_location(URL)
-        self.cheap_probes = objects.cheap_probes
+        self._neighbours = Neighbours(root or _no_other, References())
+        self.cheap_probes = self._course.cheap_probes
 
     @property
     def url(self) -> str:
-        return URL
+        return self._objects.url
 
     def list_from(self, start: str) -> list[ObjectMeta]:
         folder, _ = split_start(start)
@@ -156,7 +174,8 @@ class SimulatedStore(Store):
         self._call("put", path, lambda: self._objects.put(path, copy), changes=True)
 
     def delete(self, path: str) -> None:
-        by = self._client.doing
+        client = self._turns.current
+        by = "" if client is None else client.doing
         self._call("delete", path, lambda: self._objects.delete(path, by), changes=True)
 
     def head(self, path: str) -> ObjectMeta:
@@ -173,7 +192,7 @@ class SimulatedStore(Store):
         return self._call("open", path, lambda: pa.BufferReader(self._objects.get(path)))
 
     def resolve(self, uri: str) -> tuple[Store, str]:
-        return self._neighbours.resolve(self, self._location, uri)
+        return self._neighbours.resolve(self, self._objects.location, uri)
 
     def _pages(self, fits: Callable[[str], bool]) -> list[ObjectMeta]:
         """Page after page, each as the store is when it is asked for.
@@ -189,7 +208,7 @@ class SimulatedStore(Store):
             if page > 1:
                 self._turns.pause()
             names = sorted(path for path in self._objects.found if fits(path))
-            if self._objects.cheap_probes:
+            if self.cheap_probes:
                 names = [path for path in names if sum(path.encode()) % pages == page - 1]
             else:
                 names = [path for path in names if path > last]
@@ -202,29 +221,32 @@ class SimulatedStore(Store):
         return list(found.values())
 
     def _call(self, method: str, path: str, act: Callable[[], T], *, changes: bool = False) -> T:
-        objects, what = self._objects, f"{method} {path}"
-        if self._client.is_dead:
-            raise Killed
+        course, what = self._course, f"{method} {path}"
+        client = self._turns.acting
+        if client is None:
+            return act()
+        if client.is_dead:
+            raise self._turns.death()
         self._turns.pause()
-        objects.steps += 1
-        if objects.pending:
-            objects.settle()
+        course.steps += 1
+        if course.pending:
+            course.settle()
         fate = self._fate(method, changes=changes)
         if fate is None:
             return self._done(what, act, changes=changes)
-        objects.fates[fate] = objects.fates.get(fate, 0) + 1
-        objects.note(f"  {what}: {fate}")
+        course.fates[fate] = course.fates.get(fate, 0) + 1
+        course.note(f"  {what}: {fate}")
         if fate in ("lost", "killed after"):
             self._ignored(act)
         elif fate in ("late", "killed under way"):
-            wait = self._turns.random.randint(1, 30)
-            objects.pending.append((objects.steps + wait, what, act))
+            wait = self._turns.random.randint(1, course.longest_wait)
+            course.pending.append((course.steps + wait, what, act))
         elif fate == "repeated":
             act()
             raise ObjectExistsError(f"{path} exists already")
         if fate.startswith("killed"):
-            self._client.is_dead = True
-            raise Killed
+            client.is_dead = True
+            raise self._turns.death()
         self._turns.pause()
         raise StorageError(f"simulated: {what}: {fate}")
 
@@ -232,10 +254,10 @@ class SimulatedStore(Store):
         try:
             found = act()
         except StorageError as error:
-            self._objects.note(f"  {what}: {error.code}")
+            self._course.note(f"  {what}: {error.code}")
             raise
         if found is not False:
-            self._objects.note(f"  {what}")
+            self._course.note(f"  {what}")
         if changes:
             self._turns.pause()  # the answer is under way, and others see the effect
         return found
@@ -244,10 +266,10 @@ class SimulatedStore(Store):
         try:
             act()
         except StorageError as error:
-            self._objects.note(f"    and it would have been {error.code}")
+            self._course.note(f"    and it would have been {error.code}")
 
     def _fate(self, method: str, *, changes: bool) -> str | None:
-        odds, chance = self._objects.odds, self._turns.random
+        odds, chance = self._course.odds, self._turns.random
         if odds.slow and chance.random() < odds.slow:
             self._turns.stall()
         # Most calls only look: what they miss is read again, and proves little.
@@ -267,6 +289,53 @@ class SimulatedStore(Store):
         if fate == "repeated" and method != "create":
             return "lost"
         return fate
+
+
+class SimulatedBucket(Store):
+    """All tables, for the files of a shallow clone: paths begin with the folder of a table."""
+
+    url = "memory://simulated/"
+
+    def __init__(self, table: Callable[[str], Store]) -> None:
+        self._table = table
+
+    def get(self, path: str) -> bytes:
+        store, inside = self._inside(path)
+        return store.get(inside)
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        store, inside = self._inside(path)
+        return store.get_range(inside, start, length)
+
+    def head(self, path: str) -> ObjectMeta:
+        store, inside = self._inside(path)
+        return store.head(inside)
+
+    def open_input(self, path: str) -> Any:
+        store, inside = self._inside(path)
+        return store.open_input(inside)
+
+    def delete(self, path: str) -> None:
+        store, inside = self._inside(path)
+        store.delete(inside)
+
+    def put(self, path: str, data: Any) -> None:  # noqa: ARG002
+        raise StorageError(f"nobody writes into another table: {path}")
+
+    put_if_absent = put
+
+    def list_from(self, start: str) -> list[ObjectMeta]:
+        raise StorageError(f"nobody lists another table: {start}")
+
+    def list_all(self, prefix: str = "") -> Iterator[ObjectMeta]:
+        raise StorageError(f"nobody lists another table: {prefix}")
+
+    def resolve(self, uri: str) -> tuple[Store, str]:
+        raise StorageError(f"this has no log: {uri}")
+
+    def _inside(self, path: str) -> tuple[Store, str]:
+        folder, _, inside = path.partition("/")
+        return self._table(f"{self.url}{folder}"), inside
 
 
 def _no_other(location: Any) -> Store:

@@ -10,13 +10,16 @@ import sys
 import time
 import types
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from turns import Turns
 
 from lakebed.storage import Store, open_store
+
+Patch = tuple[Any, str, Any]
+"""An object, the name of an attribute, and what it is to be."""
 
 
 class InTurn:
@@ -55,8 +58,14 @@ def simulated(
     chance: random.Random,
     drawn: Callable[[str], None],
     opened: Callable[[str], Store],
+    more: Mapping[str, tuple[Any, Any]] | None = None,
+    also: Sequence[Patch] = (),
 ) -> Iterator[None]:
-    """`drawn` gets every UUID, and so the ids of transactions; `opened` gives stores by URL."""
+    """`drawn` gets every UUID, and so the ids of transactions; `opened` gives stores by URL.
+
+    `more` are substitutes of other functions, by the name that Lakebed's modules import them under,
+    and `also` are substitutes of single attributes.
+    """
 
     def now() -> float:
         skew = 0.0 if turns.current is None else turns.current.skew_ms
@@ -89,17 +98,21 @@ def simulated(
         "random": chance,
         "ThreadPoolExecutor": InTurn,
         "open_store": lambda url, _options=None: opened(str(url)),
+        **{name: substitute for name, (_, substitute) in (more or {}).items()},
     }
+    real = {**_REAL, **{name: found for name, (found, _) in (more or {}).items()}}
     before_get = functools.cached_property.__get__
     if sys.version_info < (3, 12):
         functools.cached_property.__get__ = _get_without_lock  # type: ignore[method-assign]
-    patched = [(module, name, getattr(module, name)) for module, name in _uses(len(sys.modules))]
+    uses = [(module, name, values[name]) for module, name in _uses(real)]
+    patches = [*uses, *also]
+    patched = [(module, name, getattr(module, name)) for module, name, _ in patches]
     try:
-        for module, name, _ in patched:
-            setattr(module, name, values[name])
+        for module, name, value in patches:
+            setattr(module, name, value)
         yield
     finally:
-        for module, name, before in patched:
+        for module, name, before in reversed(patched):
             setattr(module, name, before)
         functools.cached_property.__get__ = before_get  # type: ignore[method-assign]
 
@@ -115,22 +128,28 @@ def _get_without_lock(self: Any, instance: Any, owner: Any = None) -> Any:  # no
     return values[self.attrname]
 
 
-@functools.cache
-def _uses(_loaded: int) -> list[tuple[types.ModuleType, str]]:
+_REAL: dict[str, Any] = {
+    "time": time,
+    "uuid": uuid,
+    "uuid4": uuid.uuid4,
+    "secrets": secrets,
+    "random": random,
+    "ThreadPoolExecutor": concurrent.futures.ThreadPoolExecutor,
+    "open_store": open_store,
+}
+_known: dict[tuple[int, frozenset[str]], list[tuple[types.ModuleType, str]]] = {}
+
+
+def _uses(real: Mapping[str, Any]) -> list[tuple[types.ModuleType, str]]:
     """The modules of Lakebed that have one of the names from outside."""
-    real: dict[str, Any] = {
-        "time": time,
-        "uuid": uuid,
-        "uuid4": uuid.uuid4,
-        "secrets": secrets,
-        "random": random,
-        "ThreadPoolExecutor": concurrent.futures.ThreadPoolExecutor,
-        "open_store": open_store,
-    }
-    return [
-        (module, name)
-        for key, module in list(sys.modules.items())
-        if key.partition(".")[0] == "lakebed"
-        for name, value in real.items()
-        if vars(module).get(name) is value
-    ]
+    key = len(sys.modules), frozenset(real)
+    if key not in _known:
+        _known[key] = [
+            (module, name)
+            for name_of, module in list(sys.modules.items())
+            if name_of.partition(".")[0] == "lakebed" and name_of != "lakebed.storage"
+            for name, value in real.items()
+            # Where it is defined it stays: modules that are imported later take it from there.
+            if vars(module).get(name) is value and getattr(value, "__module__", "") != name_of
+        ]
+    return _known[key]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import time
@@ -22,13 +21,6 @@ SEEDS = 240
 CHUNK = 60
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> None:
-    """Hundreds of faults after commits are logged, as they should be; files have a row or two."""
-    logging.getLogger("lakebed").setLevel(logging.CRITICAL)
-    pa.set_cpu_count(1)
-
-
 @pytest.fixture(scope="module")
 def seen() -> Counter[str]:
     return Counter()
@@ -41,7 +33,7 @@ def test_whatever_is_acknowledged_has_its_effect_once_and_in_the_order_of_versio
     for seed in range(first, first + CHUNK):
         history = History(seed).run()
         seen.update(history.outcomes)
-        seen.update(history.objects.fates)
+        seen.update(history.course.fates)
         seen["switches"] += history.turns.switches
         seen["histories"] += 1
 

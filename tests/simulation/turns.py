@@ -7,7 +7,9 @@ but its seed: not on the machine, its load, or Python's own switching of threads
 from __future__ import annotations
 
 import random
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -26,18 +28,31 @@ class Client:
     is_dead: bool = False
     doing: str = ""
     wakes_ms: float = 0.0
+    thread: int = 0
+    """The identifier of the thread that it is."""
+    holds: int = 0
+    """Above 0 while others could not go on, because it has a lock that they need."""
     baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
 
 class Turns:
     """Whose turn it is, and what time it is."""
 
-    def __init__(self, random: random.Random, start_ms: float, stickiness: float) -> None:
+    def __init__(
+        self,
+        random: random.Random,
+        start_ms: float,
+        stickiness: float,
+        *,
+        longest: float = LONGEST_SECONDS,
+    ) -> None:
         self.random = random
+        self.start_ms = start_ms
         self.now_ms = start_ms
         self.current: Client | None = None
         self.switches = 0
         self._stickiness = stickiness
+        self._longest = longest
         self._active: list[Client] = []
         self._all_done = threading.Semaphore(0)
         self._failure: BaseException | None = None
@@ -52,21 +67,32 @@ class Turns:
         for thread in threads:
             thread.start()
         self._pass_on()
-        if not self._all_done.acquire(timeout=LONGEST_SECONDS):
-            waiting = ", ".join(f"{each.name} ({each.doing})" for each in self._active)
-            raise AssertionError(f"the clients do not come to an end: {waiting}")
+        if not self._all_done.acquire(timeout=self._longest):
+            raise AssertionError(f"the clients do not come to an end:\n{self._stacks()}")
         for thread in threads:
             thread.join()
         self.current = None
         if self._failure is not None:
             raise self._failure
 
+    def _stacks(self) -> str:
+        """Where everybody is; the one whose turn it is waits for somebody who waits for a turn."""
+        frames = {thread.name: sys._current_frames()[thread.ident or 0] for thread in _threads()}
+        turn = "nobody" if self.current is None else self.current.name
+        parts = [f"it is the turn of {turn}"]
+        for name, frame in frames.items():
+            parts.append(f"{name}:\n{''.join(traceback.format_stack(frame)[-12:])}")
+        return "\n".join(parts)
+
     def pause(self) -> None:
         """The turn of the current client may end here."""
-        client = self.current
+        client = self.acting
         if client is None:
             return
         self.now_ms += self.random.expovariate(1 / 20)
+        if client.holds:
+            self.now_ms = max(self.now_ms, client.wakes_ms)
+            return
         chosen = self._choose(client)
         if chosen is not client:
             self.switches += 1
@@ -74,16 +100,29 @@ class Turns:
             chosen.baton.release()
             client.baton.acquire()
 
+    @property
+    def acting(self) -> Client | None:
+        """The current client, if it is the one who asks: Spark also asks in threads of its own,
+        which nobody may stop, because its client is waiting for them."""
+        client = self.current
+        is_own = client is not None and client.thread == threading.get_ident()
+        return client if is_own else None
+
     def sleep(self, seconds: float) -> None:
         assert self.current is not None
         self.current.wakes_ms = self.now_ms + seconds * 1000
         self.pause()
+
+    def death(self) -> BaseException:
+        """What the current client is to raise when it is dead."""
+        return Killed()
 
     def stall(self) -> None:
         """The current client is slow: others may do much before its next step."""
         self.sleep(self.random.uniform(0.05, 3.0))
 
     def _work(self, client: Client, job: Callable[[], None]) -> None:
+        client.thread = threading.get_ident()
         client.baton.acquire()
         try:
             job()
@@ -111,3 +150,7 @@ class Turns:
             assert current is not None
             return current
         return ready[int(self.random.random() * len(ready))]
+
+
+def _threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.ident in sys._current_frames()]

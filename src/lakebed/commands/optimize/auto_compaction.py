@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from lakebed.commands.optimize.optimize import optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest, Sizes
 from lakebed.commands.target.row_target import RowTarget
-from lakebed.errors import LakebedError
 from lakebed.log.snapshot import Snapshot
 from lakebed.settings.setting_table import (
     AUTO_COMPACT,
@@ -33,17 +32,21 @@ def auto_compact(target: RowTarget, known: Snapshot | None = None) -> None:
     `known` is the version after the write, if the caller has it.
     """
     try:
-        asked = AUTO_COMPACT.of(target.session)
-        if asked is False:
-            return
-        snapshot = known or target.log.snapshot()
-        if asked is None and not _is_wanted(snapshot):
-            return
-        request = _request(all_settings(target.session))
-        if _num_small(snapshot, request.sizes.min_file) >= request.min_files:
-            optimize(target, request)
-    except LakebedError as error:
+        _compact(target, known)
+    except Exception as error:  # noqa: BLE001 - the write is committed, whatever happens now
         _log.warning("auto compaction of %s failed: %s", target.log.store.url, error)
+
+
+def _compact(target: RowTarget, known: Snapshot | None) -> None:
+    asked = AUTO_COMPACT.of(target.session)
+    if asked is False:
+        return
+    snapshot = known or target.log.snapshot()
+    if asked is None and not _is_wanted(snapshot):
+        return
+    request = _request(all_settings(target.session))
+    if _num_small(snapshot, request.sizes.min_file) >= request.min_files:
+        optimize(target, request)
 
 
 def _is_wanted(snapshot: Snapshot) -> bool:

@@ -7,6 +7,7 @@ else, a projection of native expressions is on top of it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -37,6 +38,8 @@ from lakebed.spec.actions import Add, DeletionVector
 from lakebed.spec.schema import DOUBLE, FLOAT, StructType, walk_types
 from lakebed.spec.vector_descriptors import log_path
 from lakebed.storage.store import Store
+
+_LOG = logging.getLogger("lakebed")
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,12 @@ class NativePlane:
         return with_parts(frame, columns, kinds, curve, starts, marks, name)
 
     def recache(self) -> None:
-        recache(self.session, self.root)
+        """Follows a commit, which is there whatever fails now: Spark forgets what it had cached
+        before it plans it again."""
+        try:
+            recache(self.session, self.root)
+        except Exception as error:  # noqa: BLE001 - an error would say that nothing was committed
+            _LOG.warning("what Spark has cached of %s is not cached any more: %s", self.root, error)
 
     def num_partitions(self, frame: DataFrame, layout: FileLayout) -> int | None:
         return None if layout.has_nested_ids else num_partitions(Jvm.of(self.session), frame)
