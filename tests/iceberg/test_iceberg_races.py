@@ -12,7 +12,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import ConcurrentWriteError
-from lakebed.iceberg import publish_commit
+from lakebed.iceberg import publish, publish_commit
 from lakebed.iceberg import version_changes as changes
 from lakebed.iceberg.layout import HINT, find_current, metadata_path, point_at
 from lakebed.log.table_log import TableLog
@@ -136,6 +136,27 @@ def test_the_loser_of_a_race_finds_the_newer_version_published(path: Path) -> No
     check_same(path)
     new = {file.name for file in (path / "metadata").iterdir()} - before
     assert len(new) == 3, "the loser's manifests are gone"
+
+
+def test_one_that_rebuilds_an_old_version_and_loses_a_race_publishes_the_newest(
+    path: Path,
+) -> None:
+    make(path)
+    older = TableLog(open_store(str(path))).snapshot()
+    raced = []
+
+    class Overtaken(FaultStore):
+        def put_if_absent(self, name: str, data: bytes | bytearray | memoryview) -> None:
+            if name == metadata_path(2):
+                lakebed.write(path, numbers(10, 20))
+                raced.append(name)
+            super().put_if_absent(name, data)
+
+    older.store = Overtaken(open_store(str(path)))
+    publish(older)
+    check_same(path)
+    assert raced
+    assert document(path)["properties"]["delta-version"] == "1"
 
 
 def test_one_that_never_wins_gives_up_and_says_so(path: Path) -> None:

@@ -6,7 +6,8 @@ published are published along with it. Where that is not possible, everything is
 
 **Why Delta's version never goes back.** A publisher reads the newest metadata file v<N> and writes
 v<N+1> with a conditional put, only if its Delta version is newer than the one in v<N>. Of two that
-try the same number one fails, looks again, and may find that there is nothing left to do.
+try the same number one fails, looks again, and may find that there is nothing left to do. One that
+rebuilds everything, and finds a newer version than its own, rebuilds the newest version.
 
 **Why readers always see a whole snapshot.** Manifests and lists are written first, under names that
 no one else has. Until the metadata file is there, no one knows of them; killed before, they are
@@ -54,6 +55,7 @@ from lakebed.iceberg.snapshots import Draft, draft_all, draft_changes
 from lakebed.iceberg.version_changes import Changes, changes_since
 from lakebed.log.post_commit import PostCommit
 from lakebed.log.snapshot import Snapshot
+from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action
 
 _LOG = logging.getLogger("lakebed")
@@ -81,7 +83,10 @@ def publish_commit(snapshot: Snapshot, actions: Sequence[Action] = ()) -> bool:
 
 
 def publish(snapshot: Snapshot) -> None:
-    """Publish a version with new manifests for all files, whatever there was before."""
+    """Publish a version with new manifests for all files, whatever there was before.
+
+    If a newer version is published already, the newest one is published again instead.
+    """
     if not _is_for_iceberg(snapshot):
         raise InvalidArgumentError(
             f"{snapshot.store.url} is not a table for readers of Iceberg",
@@ -103,6 +108,10 @@ def _publish(snapshot: Snapshot, actions: Sequence[Action], *, rebuild: bool) ->
             if not hint_is(store, current.number):
                 point_at(store, current.number)
             return False
+        if rebuild and current is not None and _knows(current, table, newer=True):
+            # Another publisher was faster. If the log has no newer version either, it went back.
+            snapshot = TableLog(store).snapshot()
+            table = describe(snapshot, now)
         attempt = _Attempt(snapshot, table, current, now)
         document = attempt.document(actions, rebuild)
         number = 1 if current is None else current.number + 1
@@ -119,11 +128,13 @@ def _publish(snapshot: Snapshot, actions: Sequence[Action], *, rebuild: bool) ->
     )
 
 
-def _knows(current: Current, table: IcebergTable) -> bool:
+def _knows(current: Current, table: IcebergTable, *, newer: bool = False) -> bool:
+    """Whether the version of the table is published, or a newer one; only a newer one, if asked."""
     document = current.document
     if document is None or not is_of(document, table):
         return False
-    return (delta_version(document) or 0) >= table.version
+    published = delta_version(document) or 0
+    return published > table.version if newer else published >= table.version
 
 
 class _Attempt:
