@@ -173,9 +173,11 @@ def merge(command: Command, facts: Facts) -> None:
             clauses = f"WHEN MATCHED THEN UPDATE SET tag = s.tag {clauses}"
         view = f"source_{facts.number}"
         source.createOrReplaceTempView(view)
-        facts.place.spark.sql(
-            f"MERGE INTO {facts.place.name} t USING {view} s ON t.p = s.p AND t.id = s.id {clauses}"
-        )
+        merge_sql = f"MERGE INTO {facts.place.name} t USING {view} s ON t.p = s.p AND t.id = s.id"
+        try:
+            facts.place.spark.sql(f"{merge_sql} {clauses}")
+        finally:
+            facts.place.spark.catalog.dropTempView(view)
         return
     table = facts.place.table().alias("t")
     builder = table.merge(source.alias("s"), "t.p = s.p AND t.id = s.id")

@@ -73,7 +73,7 @@ def test_an_object_that_is_missing_has_no_size(stub: StubS3, store: Store) -> No
 def test_a_listing_without_some_objects_is_not_believed(
     stub: StubS3, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebed.storage.obstore_listing._before", lambda key: key + "~")
+    monkeypatch.setattr("lakebed.storage.obstore.obstore_store._before", lambda key: key + "~")
     fill(stub, names(100))
     assert store.sizes(names(100)) == list(range(100))
     assert kinds(stub) == ["LIST", "HEAD"]

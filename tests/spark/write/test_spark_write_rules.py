@@ -264,7 +264,7 @@ def test_thousands_of_columns_may_take_no_nulls(spark: SparkSession, tmp_path: P
     create(tmp_path, struct(*[StructField(name, LONG, nullable=False) for name in names]))
     rows = spark.range(3)
     save(rows.select(*[F.col("id").alias(name) for name in names]), tmp_path)
-    assert lakebed.open(tmp_path).to_arrow().column("c1999").to_pylist() == [0, 1, 2]
+    assert sorted(lakebed.open(tmp_path).to_arrow().column("c1999").to_pylist()) == [0, 1, 2]
     given = [F.when(F.col("id") != 2, F.col("id")).alias(name) for name in names[:1500]]
     with pytest.raises(ConstraintViolationError, match="NOT NULL of column c"):
         save(rows.select(*given, *[F.col("id").alias(name) for name in names[1500:]]), tmp_path)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -221,17 +219,20 @@ class _Preparation:
 
     def _all(self, rules: list[Rule]) -> Column:
         row = self._row()
-        tests = [self._checked(rule, row) for rule in rules]
-        # As a flat tree: Spark descends into it, and thousands of columns may be NOT NULL.
-        while len(tests) > 1:
-            tests = [reduce(and_, tests[i : i + 2]) for i in range(0, len(tests), 2)]
-        return tests[0]
+        # One flat CASE: Spark makes a chain of AND, in which it descends once for each rule, and
+        # thousands of columns may be NOT NULL.
+        checked: Any = self._f
+        for rule in rules:
+            checked = checked.when(*self._broken(rule, row))
+        all_hold: Column = checked.otherwise(self._f.lit(True))
+        return all_hold
 
     def _row(self) -> Column:
         f = self._f
         return f.to_json(f.struct(*[f.col(quote(name)) for name in self._shown()]))
 
-    def _checked(self, rule: Rule, row: Column) -> Column:
+    def _broken(self, rule: Rule, row: Column) -> tuple[Column, Column]:
+        """Whether a row breaks the rule, and the error about it."""
         f = self._f
         holds = f.coalesce(rule.holds, f.lit(False))
         # The number of the partition makes the condition one that the optimizer does not move: a
@@ -239,7 +240,7 @@ class _Preparation:
         where = f.spark_partition_id().cast("string")
         head, tail = rule_message(rule.name)
         message = f.concat(f.lit(head), row, f.lit(" in partition "), where, f.lit(tail))
-        return holds | f.raise_error(message).cast("boolean")
+        return ~holds, f.raise_error(message).cast("boolean")
 
     def _shown(self) -> list[str]:
         """The columns of a bad row that the error shows: those that JSON can hold."""
