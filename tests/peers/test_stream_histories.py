@@ -151,7 +151,7 @@ def _drawn(seed: int, table: Path) -> Scenario:
     scenario.options = _limits(draw) | _start(draw, writer.version)
     if feed and draw.random() < 0.7:
         scenario.options["readChangeFeed"] = "true"
-    elif draw.random() < 0.6:
+    elif draw.random() < 0.45:
         names = [*_FORGIVING, "ignoreDeletes", "ignoreFileDeletion"]
         scenario.options[draw.choice(names)] = "true"
     if draw.random() < 0.15:

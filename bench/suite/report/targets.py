@@ -55,7 +55,7 @@ def most_allowed(series: Series) -> dict[str, float]:
         asked["delta-spark"] = MERGES
     if series.measure == streaming.SMALL:
         asked["delta-spark"] = SMALL_BATCH
-    if series.measure in (streaming.FIRST, streaming.CATCH_UP):
+    if series.measure in (streaming.FIRST, streaming.CATCH_UP, streaming.MAINTAINED):
         asked["delta-spark"] = STARTS_AND_LAGS
     if series.measure in (tpch_load.TOTAL, tpch_load.SCAN, streaming.LARGE):
         asked["parquet"] = AS_PARQUET
