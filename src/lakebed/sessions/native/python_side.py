@@ -73,8 +73,8 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "show_create": ("show", "show_create"),
     "show_columns": ("show", "show_columns"),
     "show_partitions": ("show", "show_partitions"),
-    "latest_offset": ("streams", "latest_offset"),
-    "batch": ("streams", "batch"),
+    "stream_schema": ("streams", "stream_schema"),
+    "open_stream": ("streams", "open_stream"),
     "add_batch": ("streams", "add_batch"),
     "call": ("client_calls", "call"),
 }
