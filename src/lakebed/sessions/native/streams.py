@@ -1,4 +1,4 @@
-"""Streams from and into Delta tables: files that were appended."""
+"""Streams from Delta tables: files that were appended."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from lakebed.errors import UnsupportedFeatureError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
-from lakebed.sessions.native.writes import write_request
-from lakebed.sessions.save import save
 from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.stores.location import open_location
 from lakebed.spec.actions import Add, Metadata, Remove
@@ -46,17 +44,6 @@ def batch(asked: Question) -> DataFrame:
         if each
     ]
     return reduce(DataFrame.unionAll, frames)
-
-
-def add_batch(asked: Question) -> None:
-    """One commit for each batch, which is not repeated when a query resumes."""
-    mode = "overwrite" if asked.request["mode"] == "Complete" else "append"
-    request = write_request(asked.options, mode)
-    if asked.request["partition_by"]:
-        request.partition_by = tuple(asked.request["partition_by"])
-    request.set("txnAppId", asked.request["query"])
-    request.set("txnVersion", asked.request["batch"])
-    save(asked.frame(asked.given), request, asked.path)
 
 
 def _version(offset: str) -> int:

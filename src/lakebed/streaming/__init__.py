@@ -1,0 +1,1 @@
+"""Structured Streaming: Delta tables as sources and sinks, and how far streams have come."""
