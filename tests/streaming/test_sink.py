@@ -292,7 +292,7 @@ def test_options_that_no_batch_could_take_are_refused(
 def test_real_time_mode_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.readStream.format("rate").load()
     stream = frame.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "c"))
-    with pytest.raises((PySparkException, LakebedError, TypeError), match="(?i)real.?time"):
+    with pytest.raises((PySparkException, LakebedError, TypeError), match=r"(?i)real.?time"):
         stream.trigger(realTime="5 seconds").start(str(tmp_path / "t"))
     assert not (tmp_path / "t").exists()
 
