@@ -1,1 +1,1 @@
-"""Structured Streaming: Delta tables as sources and sinks, and how far streams have come."""
+"""A Delta table as the source and the sink of streams."""
