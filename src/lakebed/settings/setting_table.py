@@ -183,6 +183,13 @@ STORE_ASSIGNMENT = Setting(
     "`ANSI`, `STRICT` or `LEGACY`: "
     "[how INSERT, UPDATE and MERGE convert values](row_changes.md#what-is-stored)",
 )
+CHECKPOINT_LOCATION = Setting[str | None](
+    "spark.sql.streaming.checkpointLocation",
+    kinds.TEXT,
+    None,
+    "the folder for checkpoints of streams that do not name theirs; not inside of a table",
+    shown_default="none",
+)
 CASTS_FOLLOW_ANSI = Setting(
     f"{_DELTA}updateAndMergeCastingFollowsAnsiEnabledFlag",
     kinds.FLAG,

@@ -75,7 +75,8 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "show_partitions": ("show", "show_partitions"),
     "stream_schema": ("streams", "stream_schema"),
     "open_stream": ("streams", "open_stream"),
-    "add_batch": ("streams", "add_batch"),
+    "check_sink": ("stream_sink", "check_sink"),
+    "add_batch": ("stream_sink", "add_batch"),
     "call": ("client_calls", "call"),
 }
 """By the names that the Java classes use: a module of this room, and a function.

@@ -1,4 +1,4 @@
-"""Streams from and into Delta tables: what `DeltaSource.java` and `DeltaStream.java` ask."""
+"""Streams from Delta tables: what `DeltaSource.java` and `DeltaStream.java` ask."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import JavaObject, Question
 from lakebed.sessions.native.read_plans import SCHEMA
-from lakebed.sessions.native.writes import write_request
-from lakebed.sessions.save import save
 from lakebed.settings.setting_table import (
     CHANGES_OUT_OF_RANGE,
     MERGE_SCHEMA_CHANGES,
@@ -158,14 +156,3 @@ class RunningStream:
 def _parsed(limit: str) -> Limit:
     files, size = limit.split(",")
     return Limit(int(files) if files else None, int(size) if size else None)
-
-
-def add_batch(asked: Question) -> None:
-    """One commit for each batch, which is not repeated when a query resumes."""
-    mode = "overwrite" if asked.request["mode"] == "Complete" else "append"
-    request = write_request(asked.options, mode)
-    if asked.request["partition_by"]:
-        request.partition_by = tuple(asked.request["partition_by"])
-    request.set("txnAppId", asked.request["query"])
-    request.set("txnVersion", asked.request["batch"])
-    save(asked.frame(asked.given), request, asked.path)
