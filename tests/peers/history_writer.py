@@ -25,6 +25,7 @@ from lakebed.spec.vector_descriptors import inline_vector
 START = 1_790_000_000_000
 HOUR = 3_600_000
 """The time between two commits."""
+_NAMES = ("a", "B", "a b", "a_", "a=", "a!", "a0", "ä")
 
 Action = dict[str, Any]
 
@@ -232,8 +233,8 @@ class HistoryWriter:
         }
 
     def _name(self, part: int | None) -> str:
-        # Names are sorted as the log has them, where a space is %20.
-        name = f"{self.draw.choice(['a', 'B', 'a b', 'a_', 'ä'])}-{self.draw.getrandbits(64):x}"
+        # Paths are sorted, with escapes where some writers have them.
+        name = f"{self.draw.choice(_NAMES)}-{self.draw.getrandbits(64):x}"
         folder = "" if not self.partitioned else f"p={_directory(part)}/"
         return f"{folder}{name}.parquet"
 
@@ -242,7 +243,8 @@ class HistoryWriter:
         file = self.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, file)
-        return urllib.parse.quote(name, safe="/=_-."), file.stat().st_size
+        safe = self.draw.choice(["/=!_-.", "/_-."])
+        return urllib.parse.quote(name, safe=safe), file.stat().st_size
 
     def _partition_values(self, part: int | None) -> dict[str, str | None]:
         return {"p": None if part is None else str(part)} if self.partitioned else {}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-_SECONDS = 180
+_SECONDS = 900
 
 
 def batches(
