@@ -55,11 +55,12 @@ def transactions(sink: Path) -> dict[int, int]:
     return found
 
 
-def schema_log(folder: Path) -> dict[str, object]:
-    """By the name of a file, its content."""
+def schema_log(checkpoint: Path, name: str) -> dict[str, object]:
+    """By the name of a file, its content; without the folder of the checkpoint, which is in it."""
     found: dict[str, object] = {}
-    for file in sorted(folder.rglob("[0-9]*")):
-        version, _, content = file.read_text().partition("\n")
+    for file in sorted((checkpoint / name).rglob("[0-9]*")):
+        text = file.read_text().replace(str(checkpoint), "")
+        version, _, content = text.partition("\n")
         found[f"{file.parent.name}/{file.name}"] = (version, json.loads(content))
     return found
 

@@ -225,7 +225,7 @@ def test_schema_changes_stop_and_go_on_in_turns(
         ]
         about = f"turn {turn} by {engine.name}: {outcomes}"
         assert source_offsets(turns.checkpoint) == source_offsets(twin.checkpoint), about
-        logs = [schema_log(run.checkpoint / "schemas") for run in (turns, twin)]
+        logs = [schema_log(run.checkpoint, "schemas") for run in (turns, twin)]
         assert logs[0] == logs[1], about
         assert (outcomes[0] is None) == (outcomes[1] is None), about
         if turn == 2:
