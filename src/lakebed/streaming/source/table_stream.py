@@ -137,7 +137,7 @@ class TableStream:
         """
         at = self._first if consumed is None else self._offset(consumed)
         newest = self._commits.newest
-        found = {"numVersionsOutstanding": max(newest - last_version(at), 0)}
+        found = {"numVersionsOutstanding": max(newest + 1 - at.version, 0)}
         files = self._tally.behind(at, newest)
         if files is not None:
             found |= {"numFilesOutstanding": files[0], "numBytesOutstanding": files[1]}
