@@ -101,7 +101,7 @@ class TrackedSchema:
         head, _, body = data.partition(b"\n")
         if head.strip() != b"v1":
             raise ValueError(f"its format is {head[:20].decode(errors='replace')!r}, not 'v1'")
-        raw: dict[str, Any] = orjson.loads(body.partition(b"\n")[0])
+        raw = _object(orjson.loads(body.partition(b"\n")[0]))
         text = raw.get("protocolJson")
         configuration = raw.get("tableConfigurations")
         found = cls(
@@ -110,8 +110,12 @@ class TrackedSchema:
             _text(raw["dataSchemaJson"]),
             _text(raw["partitionSchemaJson"]),
             _text(raw["sourceMetadataPath"]),
-            None if configuration is None else {k: _text(v) for k, v in configuration.items()},
-            None if text is None else Protocol.parse(orjson.loads(text)["protocol"]),
+            None
+            if configuration is None
+            else {k: _text(v) for k, v in _object(configuration).items()},
+            None
+            if text is None
+            else Protocol.parse(_object(_object(orjson.loads(text))["protocol"])),
             None if (last := raw.get("previousMetadataSeqNum")) is None else int(last),
         )
         parse_schema(found.schema_string)
@@ -187,6 +191,12 @@ class SchemaLog:
     def _entry(self, number: int) -> TrackedSchema:
         path = f"{self.folder}/{number}"
         return TrackedSchema.decode(self._store.get(path), f"{self._store.url}/{path}")
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is not an object")
+    return value
 
 
 def _text(value: object) -> str:

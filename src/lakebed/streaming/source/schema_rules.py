@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakebed.spec.actions import Metadata
-from lakebed.spec.columns.column_mapping import mapping_mode, physical_schema
+from lakebed.spec.columns.column_mapping import PHYSICAL_NAME, mapping_mode, physical_name
 from lakebed.spec.columns.type_widening import can_widen
 from lakebed.spec.schema import (
     VOID,
@@ -119,7 +119,8 @@ def has_changed(old: Metadata, new: Metadata) -> bool:
 
 
 def physical(schema: StructType) -> StructType:
-    return physical_schema(schema, "name")
+    """By physical names, as far as the columns have any."""
+    return transform(schema, lambda _, field: replace(field, name=_physical_name(field)))
 
 
 _INTERNAL = (
@@ -129,6 +130,10 @@ _INTERNAL = (
     "delta.identity.start",
     "delta.identity.step",
 )
+
+
+def _physical_name(field: StructField) -> str:
+    return physical_name(field) if PHYSICAL_NAME in field.metadata else field.name
 
 
 def _by_physical_path(schema: StructType) -> dict[Path, tuple[Path, StructField]]:
