@@ -37,7 +37,7 @@ def base(spark: SparkSession) -> Iterator[str]:
 def run_to_table(stream: DataStreamWriter, name: str) -> StreamingQuery:
     query = stream.toTable(name)
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(600)
     finally:
         query.stop()
     return query

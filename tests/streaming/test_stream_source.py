@@ -34,7 +34,7 @@ def run(spark: SparkSession, source: str, tmp_path: Path) -> Run:
         reader = stream(spark, **options)
         writer = reader.load(source).writeStream.format("parquet")
         writer = writer.option("checkpointLocation", checkpoint)
-        writer.trigger(availableNow=True).start(copy).awaitTermination(120)
+        writer.trigger(availableNow=True).start(copy).awaitTermination(600)
         return sorted(tuple(row) for row in spark.read.parquet(copy).collect())
 
     return run
