@@ -59,14 +59,19 @@ class Batch:
         last = snapshot.transactions.get(self.query)
         return last is not None and last.version >= self.number
 
-    @property
-    def operation(self) -> dict[str, str]:
-        return {
-            "name": "STREAMING UPDATE",
-            "outputMode": self.mode,
-            "queryId": self.query,
-            "epochId": str(self.number),
-        }
+    def options(self, asked: WriteOptions, *, reads_table: bool = False) -> WriteOptions:
+        """How the batch is written, for a query with these options."""
+        return replace(
+            of_batches(asked, reads_table=reads_table),
+            txn=(self.query, self.number),
+            operation={
+                "name": "STREAMING UPDATE",
+                "outputMode": self.mode,
+                "queryId": self.query,
+                "epochId": str(self.number),
+            },
+            metric_names=_METRICS,
+        )
 
 
 def write_batch(batch: Batch, write: FrameWrite) -> Snapshot:
@@ -110,13 +115,7 @@ class _Attempt:
 
     def run(self) -> Snapshot:
         known = self._known()
-        options = of_batches(self.write.options, reads_table=bool(self.reads))
-        options = replace(
-            options,
-            txn=(self.batch.query, self.batch.number),
-            operation=self.batch.operation,
-            metric_names=_METRICS,
-        )
+        options = self.batch.options(self.write.options, reads_table=bool(self.reads))
         _refuse_void(self.write.frame, known)
         if known is not None:
             check_partitioning(known.partition_columns, options)

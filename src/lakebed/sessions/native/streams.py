@@ -5,12 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import orjson
 from pyspark.sql import SparkSession
 
+from lakebed.errors import InvalidArgumentError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import JavaObject, Question
 from lakebed.sessions.native.read_plans import SCHEMA
-from lakebed.settings.setting_table import CHANGES_OUT_OF_RANGE
+from lakebed.settings.setting_table import (
+    CHANGES_OUT_OF_RANGE,
+    MERGE_SCHEMA_CHANGES,
+    SCHEMA_LOCATION_ANYWHERE,
+)
 from lakebed.spark.columns.spark_types import type_json, visible_schema
 from lakebed.spark.errors.jvm_errors import reported_to
 from lakebed.spark.internals.jvm import Jvm
@@ -20,6 +26,9 @@ from lakebed.spark.stores.location import open_location
 from lakebed.spec.time_travel_names import parse_time_travel
 from lakebed.streaming.batch_frames import batch_frame
 from lakebed.streaming.source.admission import Limit
+from lakebed.streaming.source.schema_evolution import check_allowed, merged_entry
+from lakebed.streaming.source.schema_log import SchemaLog
+from lakebed.streaming.source.source_log import SourceLog
 from lakebed.streaming.source.stream_options import (
     StreamOptions,
     stream_option_names,
@@ -30,25 +39,62 @@ from lakebed.streaming.source.table_stream import TableStream
 
 def stream_schema(asked: Question) -> str:
     """The columns of a stream, when its query is analyzed."""
-    return _schema(_opened(asked)[0])
+    stream = _Opening(asked)
+    log = stream.schema_log()
+    if log is not None and log.current is not None and MERGE_SCHEMA_CHANGES.of(asked.session):
+        merged = merged_entry(SourceLog(stream.snapshot.store, log.current.table_id), log.current)
+        if merged is not None:
+            log.write(merged, replaces=True)
+    return _schema(TableStream(stream.snapshot, stream.options, log))
 
 
 def open_stream(asked: Question) -> RunningStream:
     """A stream of a query that starts."""
-    stream, root = _opened(asked)
-    return RunningStream(asked.session, stream, root, _store_options(asked))
+    opening = _Opening(asked)
+    session, path = asked.session, str(asked.request["metadata"])
+    log = opening.schema_log()
+    if log is not None:
+        _check_location(session, str(opening.options.schema_location), path)
+        log.check_source(path)
+        check_allowed(log, opening.options, lambda name: session.conf.get(name, None), path)
+    stream = TableStream(opening.snapshot, opening.options, log, path)
+    return RunningStream(session, stream, opening.root, _store_options(asked))
 
 
-def _opened(asked: Question) -> tuple[TableStream, str]:
-    session = asked.session
-    given = {k: v for k, v in asked.options.items() if k != SCHEMA}
-    beyond = CHANGES_OUT_OF_RANGE.of(session)
-    options = StreamOptions.of(given, partial(millis_of, session), allows_beyond=beyond)
-    store, root = open_location(session, asked.path, _store_options(asked))
-    log = TableLog(store)
-    if not asked.request["is_name"] and parse_time_travel(asked.path) and not log.exists():
-        raise time_travel(f"the path {asked.path!r}")
-    return TableStream(log.snapshot(), options), root
+class _Opening:
+    """The table that a stream reads, and what was asked of the stream."""
+
+    def __init__(self, asked: Question) -> None:
+        session, self._session = asked.session, asked.session
+        given = {k: v for k, v in asked.options.items() if k != SCHEMA}
+        beyond = CHANGES_OUT_OF_RANGE.of(session)
+        self.options = StreamOptions.of(given, partial(millis_of, session), allows_beyond=beyond)
+        store, self.root = open_location(session, asked.path, _store_options(asked))
+        table = TableLog(store)
+        if not asked.request["is_name"] and parse_time_travel(asked.path) and not table.exists():
+            raise time_travel(f"the path {asked.path!r}")
+        self.snapshot = table.snapshot()
+
+    def schema_log(self) -> SchemaLog | None:
+        location = self.options.schema_location
+        if location is None:
+            return None
+        store, _ = open_location(self._session, location, {})
+        return SchemaLog(store, self.snapshot.metadata.id, self.options.tracking_id)
+
+
+def _check_location(session: SparkSession, location: str, source_path: str) -> None:
+    """A log elsewhere could outlive the checkpoint, or be that of another query."""
+    checkpoint = source_path.rpartition("/sources/")[0]
+    below = open_location(session, location, {})[0].url
+    above = open_location(session, checkpoint, {})[0].url
+    if not f"{below}/".startswith(f"{above.rstrip('/')}/"):
+        if SCHEMA_LOCATION_ANYWHERE.of(session):
+            return
+        raise InvalidArgumentError(
+            f"the schema location {location} is not below the checkpoint location {checkpoint}",
+            hint="put schemaTrackingLocation into the checkpoint location of the query",
+        )
 
 
 def _store_options(asked: Question) -> dict[str, str]:
@@ -102,6 +148,9 @@ class RunningStream:
 
     def _commit(self, end: str) -> None:
         self._stream.commit(end)
+
+    def _metrics(self, consumed: str | None) -> str:
+        return orjson.dumps(self._stream.backlog(consumed)).decode()
 
 
 def _parsed(limit: str) -> Limit:

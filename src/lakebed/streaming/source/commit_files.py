@@ -6,24 +6,86 @@ rows are an error unless an option allows them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from lakebed.errors import SourceChangedError
 from lakebed.spec.actions import Add, CommitInfo, Remove
+from lakebed.streaming.source.admission import Admission
 from lakebed.streaming.source.indexed_file import IndexedFile, between_markers, numbered
+from lakebed.streaming.source.offset import SCHEMA_CHANGE, SourceOffset
+from lakebed.streaming.source.source_files import Source, Until, last_version
 from lakebed.streaming.source.source_log import SourceCommit
 from lakebed.streaming.source.stream_options import StreamOptions
 
 
-def appended_files(commit: SourceCommit, options: StreamOptions, url: str) -> Iterator[IndexedFile]:
-    """The files of a commit between their markers."""
+class AppendedFiles:
+    """The files of a stream of appended rows."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def admitted(
+        self, at: SourceOffset, admission: Admission | None, until: Until
+    ) -> Iterator[IndexedFile]:
+        found = takewhile(until.reaches, self._behind(at, admission is None, until.last_version))
+        if admission is not None:
+            found = takewhile(admission.admits, found)
+        return up_to_barrier(found)
+
+    def between(self, after: SourceOffset, end: SourceOffset) -> Iterator[IndexedFile]:
+        version = after.version
+        if after.is_initial:
+            initial = self._source.initial_files(version)
+            last = end.index if end.version == version else len(initial)
+            yield from initial.files(after.index, last)
+            version += 1
+        for file in self._committed(version, last_version(end), after):
+            if file.place > end.place:
+                return
+            yield file
+
+    def sizes(self, commit: SourceCommit) -> list[int]:
+        is_skipped = self._source.options.skips_changes and any(_removed(commit))
+        return [] if is_skipped else [add.size for add in _added(commit)]
+
+    def _behind(self, at: SourceOffset, only_last: bool, last: int | None) -> Iterator[IndexedFile]:
+        version = at.version
+        if at.is_initial:
+            initial = self._source.initial_files(version)
+            if only_last:
+                yield initial.end
+            else:
+                yield from initial.sizes(at.index)
+            version += 1
+        yield from self._committed(version, last, at)
+
+    def _committed(
+        self, version: int, last: int | None, after: SourceOffset
+    ) -> Iterator[IndexedFile]:
+        for commit, is_barrier in self._source.commits(version, last):
+            files = appended(commit, self._source)
+            for file in between_markers(commit.version, files, is_barrier=is_barrier):
+                if file.place > after.place:
+                    yield file
+
+
+def up_to_barrier(files: Iterable[IndexedFile]) -> Iterator[IndexedFile]:
+    """A batch ends with the first change of the schema, if the stream keeps track of them."""
+    for file in files:
+        yield file
+        if file.index == SCHEMA_CHANGE:
+            return
+
+
+def appended(commit: SourceCommit, source: Source) -> Iterator[IndexedFile]:
+    """The files that a commit appends; an error if it does something else that no option allows."""
+    options = source.options
     removed = next(_removed(commit), None)
-    if removed is not None:
-        _check_allowed(commit, removed, options, url)
-    skipped = removed is not None and options.skips_changes
-    return between_markers(
-        commit.version, () if skipped else numbered(commit.version, _added(commit))
-    )
+    if removed is None:
+        return numbered(commit.version, _added(commit))
+    _check_allowed(commit, removed, options, source.url)
+    return numbered(commit.version, () if options.skips_changes else _added(commit))
 
 
 def _added(commit: SourceCommit) -> Iterator[Add]:

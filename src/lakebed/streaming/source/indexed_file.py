@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lakebed.spec.actions import Add, AddCdc, Remove
-from lakebed.streaming.source.offset import BEGIN, END
+from lakebed.streaming.source.offset import BEGIN, END, SCHEMA_CHANGE
 
 FileAction = Add | Remove | AddCdc
 
@@ -33,7 +33,11 @@ def numbered(version: int, actions: Iterable[FileAction]) -> Iterator[IndexedFil
         yield IndexedFile(version, index, action.size or 0, action)
 
 
-def between_markers(version: int, files: Iterable[IndexedFile]) -> Iterator[IndexedFile]:
+def between_markers(
+    version: int, files: Iterable[IndexedFile], *, is_barrier: bool = False
+) -> Iterator[IndexedFile]:
     yield IndexedFile(version, BEGIN)
+    if is_barrier:
+        yield IndexedFile(version, SCHEMA_CHANGE)
     yield from files
     yield IndexedFile(version, END)

@@ -72,10 +72,15 @@ class SourceLog:
         for each in [kept for kept in self._kept if kept < version]:
             self._kept_bytes -= self._kept.pop(each)[1]
 
-    def count_after(self, version: int) -> tuple[int, list[SourceCommit]]:
-        """How many commits from `version` on are known, and those that were read already."""
-        known = [each for each in self._known if each >= version]
-        return len(known), [self._kept[each][0] for each in known if each in self._kept]
+    @property
+    def newest(self) -> int:
+        """The newest version that was seen; -1 before the first look."""
+        return max(self._known, default=-1 if self._newest is None else self._newest[0])
+
+    @property
+    def has_room(self) -> bool:
+        """Whether commits that are read now will not have to be read again."""
+        return self._kept_bytes < _MOST_BYTES
 
     # --- reading ---
 

@@ -56,6 +56,12 @@ class StreamOptions:
             return None if text is None else millis(text)
 
         _refuse(get)
+        location, fails = _schema_location(get), table.FAIL_ON_DATA_LOSS.read(get)
+        if location is not None and not fails:
+            raise InvalidArgumentError(
+                "failOnDataLoss cannot be false with a schema location",
+                hint="leave out one of failOnDataLoss and schemaTrackingLocation",
+            )
         return cls(
             limit=Limit(
                 table.MAX_FILES_PER_TRIGGER.read(get), table.MAX_BYTES_PER_TRIGGER.read(get)
@@ -68,9 +74,9 @@ class StreamOptions:
             ignores_changes=_any(get, table.IGNORE_CHANGES, table.IGNORE_FILE_DELETION),
             ignores_deletes=table.IGNORE_DELETES.read(get),
             excluded=_pattern(table.EXCLUDE_REGEX.read(get)),
-            fails_on_data_loss=table.FAIL_ON_DATA_LOSS.read(get),
+            fails_on_data_loss=fails,
             reads_changes=_any(get, table.READ_CHANGE_FEED, table.READ_CHANGE_DATA),
-            schema_location=_schema_location(get),
+            schema_location=location,
             tracking_id=table.SOURCE_TRACKING_ID.read(get),
             allows_beyond=allows_beyond,
             allowed={each.name: value for each in _ALLOWED if (value := each.read(get))},

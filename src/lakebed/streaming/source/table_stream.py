@@ -7,56 +7,85 @@ Spark job: all answers come from the log.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 
-from lakebed.errors import SourceDataLossError, VersionNotFoundError
+from lakebed.errors import SourceSchemaChangedError, VersionNotFoundError
+from lakebed.log.change_feed.change_files import Commit
+from lakebed.log.change_feed.changes import feed_schema
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Metadata, Protocol
+from lakebed.spec.actions import Add, Metadata, Protocol
+from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.schema import StructType
 from lakebed.streaming.source.admission import Admission, Limit
-from lakebed.streaming.source.commit_files import appended_files
+from lakebed.streaming.source.change_commits import change_commits
+from lakebed.streaming.source.change_files import ChangedFiles
+from lakebed.streaming.source.commit_files import AppendedFiles
+from lakebed.streaming.source.first_schema import resolved_schema
 from lakebed.streaming.source.indexed_file import IndexedFile
-from lakebed.streaming.source.initial_files import InitialFiles
-from lakebed.streaming.source.offset import BEGIN, SourceOffset
+from lakebed.streaming.source.offset import (
+    AFTER_SCHEMA_CHANGE,
+    SCHEMA_CHANGE,
+    SourceOffset,
+)
 from lakebed.streaming.source.schema_guard import SchemaGuard
-from lakebed.streaming.source.source_log import SourceLog
+from lakebed.streaming.source.schema_log import SchemaLog
+from lakebed.streaming.source.schema_rules import schema_of
+from lakebed.streaming.source.source_files import Source, SourceFiles, Until, last_version
+from lakebed.streaming.source.source_log import SourceCommit, SourceLog
 from lakebed.streaming.source.starting_version import ending_version, starting_version
 from lakebed.streaming.source.stream_options import StreamOptions
+from lakebed.streaming.source.tally import Tally
 
 
 @dataclass(frozen=True)
 class SourceBatch:
-    """Files to read together, as tables with this metadata."""
+    """What to read, with this metadata: added files, or the changes of commits."""
 
     protocol: Protocol
     metadata: Metadata
-    files: tuple[IndexedFile, ...]
+    adds: tuple[Add, ...] = ()
+    changes: tuple[Commit, ...] | None = None
 
 
 class TableStream:
-    """One object for each run of a query; `snapshot` is the table when the run began."""
+    """One object for each run of a query; `snapshot` is the table when the run began.
 
-    def __init__(self, snapshot: Snapshot, options: StreamOptions) -> None:
+    `source_path` is the folder of the source in the checkpoint.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        options: StreamOptions,
+        schema_log: SchemaLog | None = None,
+        source_path: str = "",
+    ) -> None:
         self.snapshot = snapshot
         self.options = options
         self.table_id = snapshot.metadata.id
-        self._log = TableLog(snapshot.store)
+        self._guard = SchemaGuard(
+            snapshot, schema_log, source_path, reads_changes=options.reads_changes
+        )
         self._commits = SourceLog(
             snapshot.store, self.table_id, fails_on_data_loss=options.fails_on_data_loss
         )
-        self._guard = SchemaGuard(snapshot)
-        self._initial: InitialFiles | None = None
+        self._source = Source(snapshot, options, self._commits, self._guard)
+        self._files: SourceFiles = (
+            ChangedFiles(self._source) if options.reads_changes else AppendedFiles(self._source)
+        )
+        self._tally = Tally(self._source, self._commits, self._files)
         self._takes_what_is_there = False
         self._bound: SourceOffset | None = None
+        self._has_checked_start = False
 
     @property
     def schema(self) -> StructType:
         """The columns of its rows."""
-        return self.snapshot.schema
+        schema = schema_of(self._guard.metadata)
+        return feed_schema(schema) if self.options.reads_changes else schema
 
     # --- what Spark asks ---
 
@@ -81,21 +110,38 @@ class TableStream:
         last = self._offset(end)
         after = self._begin(last) if start is None else self._offset(start)
         if start is not None and not after.is_initial:
-            self._initial = None
-        files = (
-            []
-            if after == last
-            else [
-                file
-                for file in self._between(after, last)
-                if file.action is not None and not self.options.excludes(file.action.path)
-            ]
-        )
-        return SourceBatch(self.snapshot.protocol, self.snapshot.metadata, tuple(files))
+            self._source.forget_initial()
+        if after == last:
+            # A query that goes on asks again for the last batch, and does not read it.
+            return self._read(after, ())
+        if self._guard.wants_first_entry:
+            until = last_version(last)
+            self._guard.write_first_entry(
+                until, *resolved_schema(self._source, after.version, until)
+            )
+        self._check_start(after.version)
+        return self._read(after, [file for file in self._files.between(after, last) if file.action])
 
     def commit(self, end: str) -> None:
         """Everything up to `end` has been processed."""
-        self._commits.forget_before(self._offset(end).version)
+        offset = self._offset(end)
+        self._commits.forget_before(offset.version)
+        if offset.is_schema_change:
+            self._guard.take_up(self._commit_of(offset.version))
+
+    def backlog(self, consumed: str | None) -> dict[str, int]:
+        """How much is behind an offset, as far as the log was looked at.
+
+        The names are those of Spark's progress. Files are counted from the commits; as long as not
+        all of these were read, only their number is known.
+        """
+        at = self._first if consumed is None else self._offset(consumed)
+        newest = self._commits.newest
+        found = {"numVersionsOutstanding": max(newest + 1 - at.version, 0)}
+        files = self._tally.behind(at, newest)
+        if files is not None:
+            found |= {"numFilesOutstanding": files[0], "numBytesOutstanding": files[1]}
+        return found
 
     # --- offsets ---
 
@@ -103,15 +149,44 @@ class TableStream:
         return SourceOffset.parse(text, self.table_id)
 
     def _next(self, after: SourceOffset | None, limit: Limit | None) -> SourceOffset | None:
-        at = after
-        if at is None:
-            at = self._first
-        chosen = None if limit is None else limit.or_else(self.options.limit)
-        newest = deque(self._admitted(at, chosen), maxlen=1)
+        waiting = None if after is None else self._at_barrier(after)
+        if waiting is not None:
+            return waiting
+        at = self._first if after is None else after
+        if after is None and self._guard.wants_first_entry and not self._write_first_entry(at):
+            return None
+        admission = None if limit is None else Admission(limit.or_else(self.options.limit))
+        until = Until(self._bound, self._last_version)
+        newest = deque(self._files.admitted(at, admission, until), maxlen=1)
         if not newest:
             return after
-        last = newest[0]
-        return SourceOffset.after(self.table_id, last.version, last.index, at)
+        self._check_start(at.version)
+        return SourceOffset.after(self.table_id, newest[0].version, newest[0].index, at)
+
+    def _at_barrier(self, after: SourceOffset) -> SourceOffset | None:
+        """A stream goes no further than a change of the schema before it reads with the new one.
+
+        Spark commits an offset when it sees another one, so there are two for each change.
+        """
+        if not self._guard.is_tracking:
+            return None
+        if after.index == SCHEMA_CHANGE:
+            return after.at(AFTER_SCHEMA_CHANGE)
+        if after.index == AFTER_SCHEMA_CHANGE:
+            is_barrier = self._guard.is_barrier(self._commit_of(after.version))
+            return after if is_barrier else None
+        return None
+
+    def _write_first_entry(self, at: SourceOffset) -> bool:
+        """False while the version that the stream starts with is not there yet."""
+        try:
+            snapshot = TableLog(self.snapshot.store).at_version(at.version)
+        except VersionNotFoundError:
+            if at.version > TableLog(self.snapshot.store).snapshot().version:
+                return False
+            snapshot = self._source.snapshot_at(at.version)
+        self._guard.write_first_entry(snapshot.version, snapshot.metadata, snapshot.protocol)
+        return True
 
     @cached_property
     def _first(self) -> SourceOffset:
@@ -132,71 +207,50 @@ class TableStream:
 
     @cached_property
     def _start(self) -> int | None:
-        return starting_version(self._log, self.options)
+        return starting_version(TableLog(self.snapshot.store), self.options)
 
     @cached_property
     def _last_version(self) -> int | None:
-        return ending_version(self._log, self.options)
+        return ending_version(TableLog(self.snapshot.store), self.options)
 
-    # --- files ---
+    # --- reading ---
 
-    def _admitted(self, at: SourceOffset, limit: Limit | None) -> Iterator[IndexedFile]:
-        """What the next batch takes, without the actions of initial files."""
-        found = self._behind(at, limit is None)
-        bound = self._bound
-        if bound is not None:
-            found = takewhile(lambda file: file.place <= bound.place, found)
-        if limit is None:
-            return found
-        return takewhile(Admission(limit).admits, found)
+    def _read(self, after: SourceOffset, files: Sequence[IndexedFile]) -> SourceBatch:
+        protocol, metadata = self._guard.protocol, self._guard.metadata
+        if self.options.reads_changes:
+            initial = after.version if after.is_initial else None
+            changes = change_commits(self._source, self._commit_of, files, initial)
+            return SourceBatch(protocol, metadata, changes=tuple(changes))
+        adds = [file.action for file in files if isinstance(file.action, Add)]
+        kept = [add for add in adds if not self.options.excludes(add.path)]
+        return SourceBatch(protocol, metadata, tuple(kept))
 
-    def _behind(self, at: SourceOffset, is_last_wanted: bool) -> Iterator[IndexedFile]:
-        version = at.version
-        if at.is_initial:
-            initial = self._initial_files(version)
-            if is_last_wanted:
-                yield initial.end
-            else:
-                yield from initial.sizes(at.index)
-            version += 1
-        yield from self._committed(version, self._last_version, at)
+    def _commit_of(self, version: int) -> SourceCommit:
+        return next(self._commits.commits(version, version))
 
-    def _between(self, after: SourceOffset, end: SourceOffset) -> Iterator[IndexedFile]:
-        version = after.version
-        if after.is_initial:
-            initial = self._initial_files(version)
-            last = end.index if end.version == version else len(initial)
-            yield from initial.files(after.index, last)
-            version += 1
-        last_version = end.version if end.index > BEGIN else end.version - 1
-        for file in self._committed(version, last_version, after):
-            if file.place > end.place:
-                return
-            yield file
+    def _check_start(self, version: int) -> None:
+        """Once for a run: whether the schema that held before the first commit can be read.
 
-    def _committed(
-        self, version: int, last: int | None, after: SourceOffset
-    ) -> Iterator[IndexedFile]:
-        for commit in self._commits.commits(version, last):
-            self._guard.check(commit)
-            for file in appended_files(commit, self.options, self.snapshot.store.url):
-                if file.place > after.place:
-                    yield file
-
-    def _initial_files(self, version: int) -> InitialFiles:
-        if self._initial is None or self._initial.snapshot.version != version:
-            self._initial = InitialFiles(self._snapshot_at(version))
-        return self._initial
-
-    def _snapshot_at(self, version: int) -> Snapshot:
+        A commit shows only the schema that it brings. One that drops a column looks harmless where
+        the run began after it.
+        """
+        if self._has_checked_start:
+            return
+        self._has_checked_start = True
         if version == self.snapshot.version:
-            return self.snapshot
+            return
         try:
-            return self._log.at_version(version)
+            snapshot = TableLog(self.snapshot.store).at_version(version)
         except VersionNotFoundError as error:
-            raise SourceDataLossError(
-                f"the stream has to read version {version} of {self.snapshot.store.url}, which the "
-                f"log cannot rebuild any more: {error.message}",
-                hint="log clean-up removes commits after delta.logRetentionDuration: start with a "
-                "new checkpoint location",
-            ) from error
+            if self.options.reads_changes or self._is_mapped:
+                raise SourceSchemaChangedError(
+                    f"version {version} of {self.snapshot.store.url} cannot be rebuilt, so it is "
+                    f"not known which columns the files of the stream have: {error.message}",
+                    hint="start the query with a new checkpoint location",
+                ) from error
+            return
+        self._guard.check_start(snapshot)
+
+    @property
+    def _is_mapped(self) -> bool:
+        return mapping_mode(self.snapshot.metadata.configuration) != "none"

@@ -1,7 +1,10 @@
 package lakebed;
 
 import java.lang.ref.WeakReference;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.BiFunction;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.Dataset;
@@ -14,6 +17,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReadMaxBytes;
 import org.apache.spark.sql.connector.read.streaming.ReadMaxFiles;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.execution.streaming.Source;
@@ -22,7 +26,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /** A table as the source of a query. A Python object, one for each, knows offsets and files. */
-public class DeltaStream implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow {
+public class DeltaStream
+    implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private final SparkSession session;
   private final WeakReference asking;
   private final DeltaTable table;
@@ -138,6 +143,17 @@ public class DeltaStream implements Source, SupportsAdmissionControl, SupportsTr
   }
 
   public void stop() {}
+
+  /** What the query has not read yet, for its progress. */
+  public Map metrics(Optional consumed) {
+    Map numbers = Bridge.mapOf((String) ask("metrics", new Object[] {json(consumed.orElse(null))}));
+    Map found = new LinkedHashMap();
+    for (Iterator names = numbers.keySet().iterator(); names.hasNext();) {
+      Object name = names.next();
+      found.put(name, String.valueOf(numbers.get(name)));
+    }
+    return found;
+  }
 
   public String toString() {
     return "DeltaSource[" + table.path() + "]";
