@@ -34,7 +34,10 @@ from testkit.readers.other_readers import read_elsewhere
 from testkit.tables.small_tables import removal
 
 Write = Callable[[TableLog], object]
-SERIALIZABLE = {"delta.isolationLevel": "Serializable"}
+_FIELDS = (
+    *("path", "partitionValues", "size", "modificationTime", "dataChange", "stats"),
+    *("deletionVector", "baseRowId", "defaultRowCommitVersion"),
+)
 
 
 def data(*ids: int) -> pa.Table:
@@ -90,7 +93,7 @@ def rewrite(
 
 
 def _file_of(snapshot: Snapshot, value: int) -> Add:
-    for add in adds_from_table(snapshot.load_files(["path", "partitionValues", "size", "stats"])):
+    for add in adds_from_table(snapshot.files(_FIELDS)):
         if f'"id":{value}' in (add.stats or "").replace(" ", ""):
             return add
     raise AssertionError(value)
