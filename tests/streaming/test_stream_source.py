@@ -2,100 +2,114 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import DataStreamReader
 
 from lakebed.errors import InvalidArgumentError
-
-Run = Callable[..., list[tuple[object, ...]]]
-
-
-@pytest.fixture
-def source(spark: SparkSession, tmp_path: Path) -> str:
-    """Versions 0 to 2, each with a file of two rows."""
-    path = str(tmp_path / "source")
-    for start in (0, 2, 4):
-        rows = spark.range(start, start + 2, 1, 1).selectExpr("id", "id * 10 AS v")
-        rows.write.format("delta").mode("append").save(path)
-    return path
-
-
-@pytest.fixture
-def run(spark: SparkSession, source: str, tmp_path: Path) -> Run:
-    """Runs a stream until nothing is new; gives all rows that it has written so far."""
-    copy, checkpoint = str(tmp_path / "copy"), str(tmp_path / "checkpoint")
-
-    def run(**options: object) -> list[tuple[object, ...]]:
-        reader = stream(spark, **options)
-        writer = reader.load(source).writeStream.format("parquet")
-        writer = writer.option("checkpointLocation", checkpoint)
-        writer.trigger(availableNow=True).start(copy).awaitTermination(600)
-        return sorted(tuple(row) for row in spark.read.parquet(copy).collect())
-
-    return run
-
-
-def stream(spark: SparkSession, **options: object) -> DataStreamReader:
-    reader = spark.readStream.format("delta")
-    for name, value in options.items():
-        reader = reader.option(name, value)
-    return reader
-
-
-def offsets(tmp_path: Path) -> list[tuple[int, int, bool]]:
-    """Version, index and whether it is initial, of all batches."""
-    files = sorted((tmp_path / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda f: int(f.name))
-    found = [json.loads(file.read_text().splitlines()[2]) for file in files]
-    return [(o["reservoirVersion"], o["index"], o["isStartingVersion"]) for o in found]
-
-
-def expected(ids: range) -> list[tuple[object, ...]]:
-    return [(each, each * 10) for each in ids]
+from streaming.conftest import Copy, append, expected
 
 
 def test_a_stream_reads_the_rows_that_are_there_then_what_is_appended(
-    spark: SparkSession, source: str, run: Run, tmp_path: Path
+    spark: SparkSession, source: str, copy: Copy
 ) -> None:
-    assert run() == expected(range(6))
-    spark.sql(f"INSERT INTO delta.`{source}` VALUES (6, 60), (7, 70)")
+    assert copy.run() == expected(range(6))
+    append(spark, source, range(6, 8))
     spark.sql(f"OPTIMIZE delta.`{source}`")
-    assert run() == expected(range(8))
-    assert run() == expected(range(8))
-    assert offsets(tmp_path) == [(3, -1, False), (5, -1, False)]
+    assert copy.run() == expected(range(8))
+    assert copy.run() == expected(range(8))
+    assert copy.offsets() == [(3, -1, False), (5, -1, False)]
 
 
-def test_a_limit_on_files_splits_the_initial_version(run: Run, tmp_path: Path) -> None:
-    assert run(maxFilesPerTrigger=1) == expected(range(6))
-    assert offsets(tmp_path) == [(2, 0, True), (2, 1, True), (3, -1, False)]
+def test_a_limit_on_files_splits_the_initial_version(copy: Copy) -> None:
+    assert copy.run(maxFilesPerTrigger=1) == expected(range(6))
+    assert copy.offsets() == [(2, 0, True), (2, 1, True), (3, -1, False)]
 
 
-def test_a_stream_starts_with_a_version(run: Run, tmp_path: Path) -> None:
-    assert run(startingVersion=1, maxFilesPerTrigger=1) == expected(range(2, 6))
-    assert offsets(tmp_path) == [(2, -1, False), (3, -1, False)]
+def test_once_takes_everything(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    stream = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(source)
+    writer = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.trigger(once=True).start()
+    query.awaitTermination(120)
+    assert [each["numInputRows"] for each in query.recentProgress] == [6]
 
 
 def test_a_delete_in_the_source_is_an_error_that_names_the_options(
-    spark: SparkSession, source: str, run: Run
+    spark: SparkSession, source: str, copy: Copy
 ) -> None:
-    run()
+    copy.run()
     spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 1")
     with pytest.raises(Exception, match="skipChangeCommits"):
-        run()
-    spark.sql(f"INSERT INTO delta.`{source}` VALUES (6, 60)")
-    assert run(skipChangeCommits=True) == expected(range(7))
+        copy.run()
+    append(spark, source, range(6, 7))
+    assert copy.run(skipChangeCommits=True) == expected(range(7))
+
+
+def test_rows_that_deletion_vectors_mark_do_not_come(
+    spark: SparkSession, source: str, copy: Copy
+) -> None:
+    """The same file with another vector is another file, also within a batch."""
+    spark.sql(f"ALTER TABLE delta.`{source}` SET TBLPROPERTIES(delta.enableDeletionVectors=true)")
+    spark.sql(f"DELETE FROM delta.`{source}` WHERE id IN (1, 2)")
+    assert copy.run() == [row for row in expected(range(6)) if row[0] not in (1, 2)]
+    spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 4")
+    append(spark, source, range(6, 7))
+    found = [row[0] for row in copy.run(ignoreChanges=True)]
+    assert sorted(found) == [0, 3, 4, 5, 5, 6]
+
+
+def test_a_named_table_with_mapped_columns_and_partitions(spark: SparkSession, copy: Copy) -> None:
+    spark.sql("CREATE DATABASE stream_db")
+    try:
+        spark.sql(
+            "CREATE TABLE stream_db.t (id BIGINT, old STRING, p INT) USING delta "
+            "PARTITIONED BY (p) TBLPROPERTIES (delta.columnMapping.mode = 'name')"
+        )
+        spark.sql("INSERT INTO stream_db.t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', null)")
+        spark.sql("ALTER TABLE stream_db.t RENAME COLUMN old TO new")
+        copy.change = lambda frame: frame.where("p = 1 OR p IS NULL").select("new", "p", "id")
+        for enabled in ("true", "false"):
+            spark.conf.set("spark.sql.adaptive.enabled", enabled)
+            copy.start(name="stream_db.t", ignoreDeletes=True).awaitTermination(120)
+            spark.sql("INSERT INTO stream_db.t VALUES (4, 'd', 1), (5, 'e', 2)")
+        copy.start(name="stream_db.t").awaitTermination(120)
+        assert copy.rows() == [
+            ("a", 1, 1),
+            ("c", None, 3),
+            ("d", 1, 4),
+            ("d", 1, 4),
+        ]
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+        spark.sql("DROP DATABASE stream_db CASCADE")
+
+
+def test_progress_has_the_backlog(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    stream = spark.readStream.format("delta").option("maxFilesPerTrigger", 2)
+    writer = stream.option("startingVersion", 0).load(source).writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination(120)
+    found = [each["sources"][0]["metrics"] for each in query.recentProgress]
+    assert [each["numFilesOutstanding"] for each in found] == ["1", "0"]
+    assert [each["numVersionsOutstanding"] for each in found] == ["1", "0"]
+    assert int(found[0]["numBytesOutstanding"]) > 0
 
 
 def test_invalid_options_are_refused_before_the_query_starts(
     spark: SparkSession, source: str
 ) -> None:
+    def load(**options: object) -> None:
+        spark.readStream.format("delta").options(**options).load(source)  # type: ignore[arg-type]
+
     with pytest.raises(InvalidArgumentError, match="maxFilesPerTrigger"):
-        stream(spark, maxFilesPerTrigger=0).load(source)
+        load(maxFilesPerTrigger=0)
     with pytest.raises(InvalidArgumentError, match="one version"):
-        stream(spark, versionAsOf=1).load(source)
+        load(versionAsOf=1)
     with pytest.raises(InvalidArgumentError, match="not both"):
-        stream(spark, startingVersion=1, startingTimestamp="2026-01-01").load(source)
+        load(startingVersion=1, startingTimestamp="2026-01-01")
+    with pytest.raises(InvalidArgumentError, match="one version"):
+        spark.readStream.format("delta").load(f"{source}@v1")
+    with pytest.raises(InvalidArgumentError, match="schema"):
+        spark.readStream.format("delta").schema("id INT").load(source)

@@ -144,7 +144,9 @@ class RunningStream:
     def _batch(self, start: str | None, end: str) -> JavaObject:
         store = self._stream.snapshot.store
         plane = plane_for(self._session, store, self._root, self._options)
-        return batch_frame(plane, store, self._stream.batch(start, end))._jdf
+        batch = self._stream.batch(start, end)
+        self._stream.check_files(batch)
+        return batch_frame(plane, store, batch)._jdf
 
     def _commit(self, end: str) -> None:
         self._stream.commit(end)

@@ -48,8 +48,8 @@ class ChangedFiles:
             files = self._included(_files_of(commit))
             yield from (file for file in files if after.place < file.place <= end.place)
 
-    def sizes(self, commit: SourceCommit) -> list[int]:
-        return [file.size or 0 for file in _files_of(commit)]
+    def numbered(self, commit: SourceCommit) -> Iterator[IndexedFile]:
+        return _files_of(commit)
 
     def _admitted(
         self, at: SourceOffset, admission: Admission | None, until: Until

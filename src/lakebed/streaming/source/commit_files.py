@@ -45,9 +45,9 @@ class AppendedFiles:
                 return
             yield file
 
-    def sizes(self, commit: SourceCommit) -> list[int]:
+    def numbered(self, commit: SourceCommit) -> Iterator[IndexedFile]:
         is_skipped = self._source.options.skips_changes and any(_removed(commit))
-        return [] if is_skipped else [add.size for add in _added(commit)]
+        return numbered(commit.version, () if is_skipped else _added(commit))
 
     def _behind(self, at: SourceOffset, only_last: bool, last: int | None) -> Iterator[IndexedFile]:
         version = at.version

@@ -54,8 +54,8 @@ class SourceFiles(Protocol):
         """The files of a batch that ends with `end`, and markers."""
         ...
 
-    def sizes(self, commit: SourceCommit) -> list[int]:
-        """Of the files of a commit by their numbers, whether it is allowed or not."""
+    def numbered(self, commit: SourceCommit) -> Iterator[IndexedFile]:
+        """The files of a commit, whether it is allowed or not."""
         ...
 
 

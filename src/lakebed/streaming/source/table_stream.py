@@ -25,6 +25,7 @@ from lakebed.streaming.source.change_files import ChangedFiles
 from lakebed.streaming.source.commit_files import AppendedFiles
 from lakebed.streaming.source.first_schema import resolved_schema
 from lakebed.streaming.source.indexed_file import IndexedFile
+from lakebed.streaming.source.missing_files import FileCheck
 from lakebed.streaming.source.offset import (
     AFTER_SCHEMA_CHANGE,
     SCHEMA_CHANGE,
@@ -48,6 +49,8 @@ class SourceBatch:
     metadata: Metadata
     adds: tuple[Add, ...] = ()
     changes: tuple[Commit, ...] | None = None
+    files: Sequence[IndexedFile] = ()
+    is_initial: bool = False
 
 
 class TableStream:
@@ -121,6 +124,12 @@ class TableStream:
             )
         self._check_start(after.version)
         return self._read(after, [file for file in self._files.between(after, last) if file.action])
+
+    def check_files(self, batch: SourceBatch) -> None:
+        """Whether the files of a batch are there, as far as that is worth looking."""
+        retention = self.snapshot.properties.deleted_file_retention_ms
+        check = FileCheck(self.snapshot.store, self._commits, self._files, retention)
+        check.check(batch.files, is_initial=batch.is_initial)
 
     def commit(self, end: str) -> None:
         """Everything up to `end` has been processed."""
@@ -220,10 +229,19 @@ class TableStream:
         if self.options.reads_changes:
             initial = after.version if after.is_initial else None
             changes = change_commits(self._source, self._commit_of, files, initial)
-            return SourceBatch(protocol, metadata, changes=tuple(changes))
-        adds = [file.action for file in files if isinstance(file.action, Add)]
-        kept = [add for add in adds if not self.options.excludes(add.path)]
-        return SourceBatch(protocol, metadata, tuple(kept))
+            return SourceBatch(
+                protocol,
+                metadata,
+                changes=tuple(changes),
+                files=files,
+                is_initial=after.is_initial,
+            )
+        excludes = self.options.excludes
+        files = [file for file in files if file.action and not excludes(file.action.path)]
+        adds = (file.action for file in files if isinstance(file.action, Add))
+        return SourceBatch(
+            protocol, metadata, tuple(adds), files=files, is_initial=after.is_initial
+        )
 
     def _commit_of(self, version: int) -> SourceCommit:
         return next(self._commits.commits(version, version))

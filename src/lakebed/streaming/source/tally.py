@@ -37,8 +37,12 @@ class Tally:
             return len(initial) - max(at.index + 1, 0), initial.size_after(at.index)
         if at.version > newest:
             return 0, 0
-        found = [self._files.sizes(each) for each in self._commits.commits(at.version, at.version)]
-        sizes = [size for each in found for size in each[max(at.index + 1, 0) :]]
+        sizes = [
+            file.size or 0
+            for commit in self._commits.commits(at.version, at.version)
+            for file in self._files.numbered(commit)
+            if file.index > at.index
+        ]
         return len(sizes), sum(sizes)
 
     def _read(self, first: int, newest: int) -> bool:
@@ -47,7 +51,7 @@ class Tally:
             if not self._commits.has_room:
                 return False
             for commit in self._commits.commits(version, version):
-                sizes = self._files.sizes(commit)
+                sizes = [file.size or 0 for file in self._files.numbered(commit)]
                 self._sums[version] = len(sizes), sum(sizes)
         return len(missing) <= _AT_ONCE
 
