@@ -42,7 +42,7 @@ def run(stream: DataStreamWriter, path: Path | None = None) -> StreamingQuery:
     """Takes all that is there; an error of the query is raised."""
     query = stream.start() if path is None else stream.start(str(path))
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(600)
     finally:
         query.stop()
     return query

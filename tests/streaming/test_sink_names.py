@@ -14,8 +14,10 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import lakebed
+from lakebed.catalog.embedded import EmbeddedCatalog
 from lakebed.errors import SchemaMismatchError
 from testkit.readers.other_readers import read_elsewhere
+from testkit.tables.spark_tables import settings
 
 SCHEMA = "id long, v string"
 
@@ -37,7 +39,7 @@ def base(spark: SparkSession) -> Iterator[str]:
 def run_to_table(stream: DataStreamWriter, name: str) -> StreamingQuery:
     query = stream.toTable(name)
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(600)
     finally:
         query.stop()
     return query
@@ -111,3 +113,19 @@ def test_files_that_are_no_table_stay_as_they_are(
     run(writer(feed.frame(spark, SCHEMA), tmp_path / "c"), path)
     assert rows(path) == [(1, "a")]
     assert (path / "notes.txt").read_text() == "mine"
+
+
+def test_names_of_an_embedded_catalog(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
+    catalog = f"sqlite://{tmp_path}/catalog.db"
+    with settings(spark, {"spark.lakebed.catalog": catalog}):
+        spark.sql(f"CREATE SCHEMA stream_shop LOCATION '{tmp_path}/shop'")
+        try:
+            stream = writer(feed.frame(spark, SCHEMA), tmp_path / "c")
+            run_to_table(stream, "stream_shop.orders")
+            feed.add([{"id": 2, "v": "b"}])
+            run_to_table(stream, "stream_shop.orders")
+            found = EmbeddedCatalog(catalog, "warehouse").find("stream_shop", "orders")
+            assert found is not None
+            assert rows(Path(found.location.removeprefix("file:"))) == [(1, "a"), (2, "b")]
+        finally:
+            spark.sql("DROP SCHEMA stream_shop CASCADE")

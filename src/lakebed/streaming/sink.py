@@ -59,14 +59,19 @@ class Batch:
         last = snapshot.transactions.get(self.query)
         return last is not None and last.version >= self.number
 
-    @property
-    def operation(self) -> dict[str, str]:
-        return {
-            "name": "STREAMING UPDATE",
-            "outputMode": self.mode,
-            "queryId": self.query,
-            "epochId": str(self.number),
-        }
+    def options(self, asked: WriteOptions, *, reads_table: bool = False) -> WriteOptions:
+        """How the batch is written, for a query with these options."""
+        return replace(
+            of_batches(asked, reads_table=reads_table),
+            txn=(self.query, self.number),
+            operation={
+                "name": "STREAMING UPDATE",
+                "outputMode": self.mode,
+                "queryId": self.query,
+                "epochId": str(self.number),
+            },
+            metric_names=_METRICS,
+        )
 
 
 def write_batch(batch: Batch, write: FrameWrite) -> Snapshot:
@@ -110,17 +115,13 @@ class _Attempt:
 
     def run(self) -> Snapshot:
         known = self._known()
-        options = of_batches(self.write.options, reads_table=bool(self.reads))
-        options = replace(
-            options,
-            txn=(self.batch.query, self.batch.number),
-            operation=self.batch.operation,
-            metric_names=_METRICS,
-        )
-        _refuse_void(self.write.frame, known)
+        options = self.batch.options(self.write.options, reads_table=bool(self.reads))
+        given = incoming_schema(self.write.frame)
+        _refuse_void(given, known)
+        frame = self.write.frame
         if known is not None:
             check_partitioning(known.partition_columns, options)
-        frame = self.write.frame if known is None else _as_stored(self.write.frame, known, options)
+            frame = _as_stored(frame, given, known, options)
         write = replace(self.write, frame=frame, options=options)
         return write_frame(write, all_settings(frame.sparkSession), known)
 
@@ -142,17 +143,18 @@ def _open(log: TableLog) -> Snapshot | None:
         return None
 
 
-def _as_stored(frame: DataFrame, snapshot: Snapshot, options: WriteOptions) -> DataFrame:
+def _as_stored(
+    frame: DataFrame, given: StructType, snapshot: Snapshot, options: WriteOptions
+) -> DataFrame:
     """The values as the types of the table, by the same casts as those of an INSERT.
 
     A write of a DataFrame refuses other types; a stream whose source has an `int` today and a
     `long` tomorrow would stop for good.
     """
-    schema, given = snapshot.schema, incoming_schema(frame)
-    if options.replaces_schema or _fits(given, schema):
+    if options.replaces_schema or _fits(given, snapshot.schema):
         return frame
     widens = options.merge_schema and bool(snapshot.properties.enable_type_widening)
-    return copied_by_name(frame, schema, widens=widens)
+    return copied_by_name(frame, snapshot.schema, widens=widens)
 
 
 def _fits(given: StructType, schema: StructType) -> bool:
@@ -160,9 +162,9 @@ def _fits(given: StructType, schema: StructType) -> bool:
     return all(to is None or is_same_type(field.data_type, to.data_type) for field, to in pairs)
 
 
-def _refuse_void(frame: DataFrame, snapshot: Snapshot | None) -> None:
-    """Data files have no void columns, so a table of nothing else would lose its rows."""
-    for path, field in walk(incoming_schema(frame)):
+def _refuse_void(given: StructType, snapshot: Snapshot | None) -> None:
+    """No later batch could give such a column a type: the columns of a query never change."""
+    for path, field in walk(given):
         if VOID in walk_types(field.data_type):
             raise SchemaMismatchError(
                 f"column {render_path(path)} is of type void, which a stream cannot write",
