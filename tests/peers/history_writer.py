@@ -12,6 +12,7 @@ import os
 import random
 import urllib.parse
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,17 @@ class HistoryWriter:
     def append(self, count: int, *, rows: int = 2) -> None:
         files = [self._new_file(self._new_ids(rows)) for _ in range(count)]
         self._commit(f"append {count}", [{"add": each.add} for each in files])
+
+    def append_paths(self, paths: Sequence[str]) -> None:
+        """As the log has them; all of one modification time."""
+        files = []
+        for path in paths:
+            ids = self._new_ids(2)
+            _, size = self._write(
+                urllib.parse.unquote(path), pa.table({"id": ids, "v": _ints(ids)})
+            )
+            files.append(self._known(path, size, ids, None, START))
+        self._commit(f"append {paths}", [{"add": each.add} for each in files])
 
     def append_empty(self) -> None:
         self._commit("nothing", [])
@@ -187,12 +199,25 @@ class HistoryWriter:
         if part is None and self.partitioned and data_change:
             part = self.draw.choice([0, 1, None])
         path, size = self._write(self._name(part), pa.table({"id": ids, "v": _ints(ids)}))
+        # Some are the same, so that the path decides.
+        time = START + self.draw.randrange(4) * 1000
+        return self._known(path, size, ids, part, time, data_change=data_change)
+
+    def _known(
+        self,
+        path: str,
+        size: int,
+        ids: list[int],
+        part: int | None,
+        time: int,
+        *,
+        data_change: bool = True,
+    ) -> DataFile:
         add = {
             "path": path,
             "partitionValues": self._partition_values(part),
             "size": size,
-            # Some are the same, so that the path decides.
-            "modificationTime": START + self.draw.randrange(4) * 1000,
+            "modificationTime": time,
             "dataChange": data_change,
             "stats": json.dumps({"numRecords": len(ids)}),
         }

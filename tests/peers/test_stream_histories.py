@@ -100,6 +100,26 @@ def test_both_engines_cut_a_history_into_the_same_batches(
     shutil.rmtree(tmp_path)
 
 
+_PATHS = ("a!", "a%21", "a%20b", "a%2520", "a0", "a=", "a%3D", "a_", "a~", "B", "%C3%A4", "ä", "z")
+
+
+def test_files_of_the_snapshot_come_in_the_same_order(
+    peers: Peers, tally: Tally, tmp_path: Path
+) -> None:
+    """Writers escape paths in different ways; the order is that of the text in the log."""
+    draw = random.Random("paths")
+    writer = HistoryWriter(tmp_path / "table", draw)
+    # Two paths of one file would be one file.
+    paths = [f"{path}-{number}.parquet" for number, path in enumerate(_PATHS)]
+    writer.append_paths([*paths, *_FOLDERS])
+    scenario = Scenario(draw, writer, {"maxFilesPerTrigger": "1"}, 0, once=False)
+    assert not _both_stream(scenario, peers, tmp_path, tally, "paths")
+    tally.agreed.append("paths of the snapshot")
+
+
+_FOLDERS = ("p!/a", "p%20/a", "p01/a", "p%3D1/a", "p=2/a")
+
+
 def _both_stream(scenario: Scenario, peers: Peers, folder: Path, tally: Tally, name: str) -> bool:
     """Whether both failed; all else is the same."""
     checkpoints = {engine.name: folder / f"checkpoint-{engine.name}" for engine in peers.engines}
