@@ -50,11 +50,11 @@ def test_initial_files_are_sorted_by_time_then_path() -> None:
     assert read(open_stream(store)) == ["c", "a", "b"]
 
 
-def test_initial_paths_are_sorted_as_uris() -> None:
+def test_initial_paths_are_sorted_as_the_log_has_them() -> None:
     store = memory_store()
-    # "%3D" is "=", which no URI needs to escape; it sorts behind "0".
+    # "%3D" is "=", which would sort behind "0": an escape sorts as it is written.
     create(store, file("p%3D1/a"), file("p01/a"), file("p%20/a"), file("p!/a"))
-    assert read(open_stream(store)) == ["p!/a", "p%20/a", "p01/a", "p%3D1/a"]
+    assert read(open_stream(store)) == ["p!/a", "p%20/a", "p%3D1/a", "p01/a"]
 
 
 def test_a_commit_is_split_by_files(store: Store) -> None:

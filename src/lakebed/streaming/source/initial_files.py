@@ -14,19 +14,18 @@ import pyarrow.compute as pc
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Add
-from lakebed.spec.paths import decode_path, encode_path
 from lakebed.streaming.source.indexed_file import IndexedFile
 from lakebed.streaming.source.offset import BEGIN, END
 
 
 class InitialFiles:
-    """Numbered by modification time and path, from 0."""
+    """Numbered by modification time and path, as the log has it, from 0."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         files = snapshot.load_files(["modificationTime", "path", "size"])
         sizes, times = files.column("size"), files.column("modificationTime")
-        keys = pa.table({"time": times, "path": _sortable(files.column("path"))})
+        keys = pa.table({"time": times, "path": files.column("path")})
         order = [("time", "ascending"), ("path", "ascending")]
         self._order = pc.sort_indices(keys, sort_keys=order)
         self._sizes = sizes.take(self._order).combine_chunks()
@@ -90,10 +89,3 @@ _SIZES = 1024
 _ADDS = 1024
 _BLOCK = 32_768
 """Reading it costs as much as reading these columns of the whole table."""
-
-
-def _sortable(paths: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """As delta-spark writes the paths in its order: escapes are those that URIs need."""
-    if not pc.any(pc.match_substring(paths, "%")).as_py():
-        return paths
-    return pa.array([encode_path(decode_path(path)) for path in paths.to_pylist()], pa.string())
