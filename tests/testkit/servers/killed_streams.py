@@ -25,7 +25,7 @@ from testkit.servers.stream_application import APPEND, KEYS, SINKS, STREAMS, App
 
 _ROWS = 30
 _ROWS_PER_FILE = 10
-_PAUSE = 0.2
+_PAUSE = 0.4
 _LONGEST_LIFE = 6.0
 """Seconds after the start of the session, in which the streams start and run."""
 _END = 900.0

@@ -129,7 +129,9 @@ def main(text: str) -> None:
 
 
 def _started(spark: Any, plan: Plan, name: str) -> Any:
-    options = {**plan.storage_options, "maxFilesPerTrigger": str(1 + STREAMS.index(name))}
+    # Many small batches to be killed in, and then few large ones.
+    files = 1000 if plan.to_the_end else 1 + STREAMS.index(name)
+    options = {**plan.storage_options, "maxFilesPerTrigger": str(files)}
     rows = spark.readStream.format("delta").options(**options).load(plan.table("source"))
     if name in SINKS:
         rows = rows.selectExpr("id", "key", f"'{name}' AS stream")
