@@ -26,8 +26,12 @@ from testkit.servers.stream_application import APPEND, KEYS, SINKS, STREAMS, App
 _ROWS = 30
 _ROWS_PER_FILE = 10
 _PAUSE = 0.4
-_LONGEST_LIFE = 6.0
-"""Seconds after the start of the session, in which the streams start and run."""
+_EARLY = 0.2
+"""So many of the kills come while streams start."""
+_START = 5.0
+_STEPS = 30
+_LITTLE = 0.5
+_LONGEST_LIFE = 30.0
 _END = 900.0
 _VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -60,12 +64,30 @@ class Trial:
             try:
                 application.wait_for("session")
                 with self._growing():
-                    time.sleep(self._draw.uniform(0, _LONGEST_LIFE))
+                    self._wait_for_a_moment(application)
                     application.kill()
             finally:
                 application.close()
             self.kills += 1
             self._count_unfinished()
+
+    def _wait_for_a_moment(self, application: Application) -> None:
+        """While streams start, or when so many batches have begun and ended, and a little later:
+        however fast the machine is, it is met in the midst of something."""
+        if self._draw.random() < _EARLY:
+            time.sleep(self._draw.uniform(0, _START))
+            return
+        application.wait_for("running")
+        steps, deadline = self._draw.randrange(_STEPS), time.monotonic() + _LONGEST_LIFE
+        before = self._steps()
+        while self._steps() < before + steps and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(self._draw.uniform(0, _LITTLE))
+
+    def _steps(self) -> int:
+        return sum(
+            len(self._files(name, kind)) for name in STREAMS for kind in ("offsets", "commits")
+        )
 
     def finish_and_check(self) -> None:
         """What is stored in the end is the input, to a reader that is not Lakebed."""
