@@ -1,6 +1,6 @@
-"""Writes the tables of settings and options in docs/spark.md: python tools/settings_tables.py
+"""Writes the tables of settings and options in the docs: python tools/settings_tables.py
 
-With `--check` nothing is written: the exit code says whether the page is up to date.
+With `--check` nothing is written: the exit code says whether the pages are up to date.
 """
 
 from __future__ import annotations
@@ -11,33 +11,40 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lakebed.settings.option_table import READ_OPTIONS, WRITE_OPTIONS
+from lakebed.settings.option_table import READ_OPTIONS, STREAM_OPTIONS, WRITE_OPTIONS
 from lakebed.settings.setting import Option, Setting, SettingPrefix
 from lakebed.settings.setting_table import SETTINGS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "spark.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = "<!-- {name}: python tools/settings_tables.py -->\n"
 END = "<!-- end -->"
 
 
 def main(arguments: Sequence[str]) -> int:
-    before = PAGE.read_text(encoding="utf-8")
-    after = before
-    for name, lines in tables().items():
-        after = replaced(after, name, lines)
-    if "--check" in arguments:
-        if after != before:
-            print(f"{PAGE} is not up to date: run python tools/settings_tables.py")
-        return int(after != before)
-    PAGE.write_text(after, encoding="utf-8")
-    return 0
+    status = 0
+    for page, blocks in tables().items():
+        path = DOCS / page
+        before = path.read_text(encoding="utf-8")
+        after = before
+        for name, lines in blocks.items():
+            after = replaced(path, after, name, lines)
+        if "--check" not in arguments:
+            path.write_text(after, encoding="utf-8")
+        elif after != before:
+            print(f"{path} is not up to date: run python tools/settings_tables.py")
+            status = 1
+    return status
 
 
-def tables() -> dict[str, list[str]]:
+def tables() -> dict[str, dict[str, list[str]]]:
+    """The tables of each page."""
     return {
-        "write options": options(WRITE_OPTIONS.values()),
-        "read options": options(READ_OPTIONS.values()),
-        "settings": settings(SETTINGS.values()),
+        "spark.md": {
+            "write options": options(WRITE_OPTIONS.values()),
+            "read options": options(READ_OPTIONS.values()),
+            "settings": settings(SETTINGS.values()),
+        },
+        "streaming.md": {"stream options": options(STREAM_OPTIONS.values())},
     }
 
 
@@ -79,11 +86,11 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")
 
 
-def replaced(page: str, name: str, lines: Sequence[str]) -> str:
+def replaced(path: Path, page: str, name: str, lines: Sequence[str]) -> str:
     start = BLOCK.format(name=name)
     pattern = re.compile(re.escape(start) + r".*?" + re.escape(END), re.DOTALL)
     if not pattern.search(page):
-        raise SystemExit(f"{PAGE} has no block {start.strip()}")
+        raise SystemExit(f"{path} has no block {start.strip()}")
     block = start + "\n" + "\n".join(lines) + "\n\n" + END
     return pattern.sub(lambda _: block, page)
 

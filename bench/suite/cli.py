@@ -1,6 +1,6 @@
 """`./run bench`: Lakebed beside its peers, in one run on one machine.
 
-    ./run bench            18 minutes: writes bench/results/quick.json and docs/benchmarks.md, .html
+    ./run bench            20 minutes: writes bench/results/quick.json and docs/benchmarks.md, .html
     ./run bench --full     an hour and more: larger tables, more rounds, a million files
     ./run bench --tiny     only whether everything runs; its figures mean nothing
     ./run bench --report   the pages again from the figures of the last run
@@ -36,6 +36,7 @@ from suite.workloads import (
     refresh,
     services,
     small_commits,
+    streaming,
     tpch_load,
     vectors,
 )
@@ -44,7 +45,10 @@ ROOT = BENCH.parent
 PEERS = ("lakebed", "parquet", "delta-spark", "deltalake", "duckdb", "polars")
 WORKLOADS: dict[str, ModuleType] = {
     module.NAME: module
-    for module in (tpch_load, micro_merge, refresh, small_commits, many_files, vectors, services)
+    for module in (
+        *(tpch_load, micro_merge, refresh, small_commits, many_files, vectors, services),
+        streaming,
+    )
 }
 """In this order: refresh changes what TPC-H has loaded, with MERGEs that are warm by then."""
 PARTS = {
@@ -55,6 +59,7 @@ PARTS = {
     "files": 6,
     "vectors": 5,
     "services": 10,
+    "streaming": 12,
 }
 """Of the time. Each workload gets its part of what those before it have left, so none starves."""
 

@@ -27,6 +27,10 @@ class Sizes:
     dead_shares: tuple[float, ...]
     small_files: tuple[int, ...]
     zorder_rows: tuple[int, ...]
+    stream_batches: int
+    stream_rows: int
+    stream_files: int
+    stream_commits: int
     job_seconds: float
     """A job that takes longer is ended."""
 
@@ -49,11 +53,15 @@ TINY = Sizes(
     dead_shares=(0.0, 0.1),
     small_files=(10, 30),
     zorder_rows=(10_000,),
+    stream_batches=4,
+    stream_rows=20_000,
+    stream_files=1_000,
+    stream_commits=100,
     job_seconds=120,
 )
 QUICK = Sizes(
     name="quick",
-    minutes=18,
+    minutes=20,
     scales=(0.1, 1),
     query_rounds=1,
     loads=1,
@@ -69,6 +77,10 @@ QUICK = Sizes(
     dead_shares=(0.0, 0.001, 0.01, 0.1, 0.5),
     small_files=(100, 1_000),
     zorder_rows=(250_000, 1_000_000),
+    stream_batches=20,
+    stream_rows=4_000_000,
+    stream_files=100_000,
+    stream_commits=10_000,
     job_seconds=180,
 )
 FULL = Sizes(
@@ -89,6 +101,10 @@ FULL = Sizes(
     dead_shares=(0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5),
     small_files=(100, 1_000, 10_000),
     zorder_rows=(1_000_000, 4_000_000, 10_000_000),
+    stream_batches=40,
+    stream_rows=16_000_000,
+    stream_files=1_000_000,
+    stream_commits=10_000,
     job_seconds=900,
 )
 BY_NAME = {sizes.name: sizes for sizes in (TINY, QUICK, FULL)}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lakebed.sessions.drop_in.install import install_as_delta
     from lakebed.sessions.enable import enable, session
     from lakebed.sessions.explain import explain_scan
+    from lakebed.streaming.stream_progress import stream_progress
     from lakebed.tables.delta_table import DeltaTable
     from lakebed.tables.standalone import convert, create, is_delta_table, write
     from lakebed.tables.standalone import open_table as open
@@ -30,6 +31,7 @@ __all__ = [
     "is_delta_table",
     "open",
     "session",
+    "stream_progress",
     "write",
 ]
 
@@ -46,6 +48,7 @@ _HOMES = {
     "is_delta_table": "lakebed.tables.standalone:is_delta_table",
     "open": "lakebed.tables.standalone:open_table",
     "session": "lakebed.sessions.enable:session",
+    "stream_progress": "lakebed.streaming.stream_progress:stream_progress",
     "write": "lakebed.tables.standalone:write",
 }
 

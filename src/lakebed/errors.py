@@ -186,6 +186,67 @@ class FeatureDropPendingError(LakebedError):
     code = "FEATURE_DROP_PENDING"
 
 
+# --- streams ------------------------------------------------------------------------------------
+
+
+class StreamingError(LakebedError):
+    """A stream from or into a table cannot go on."""
+
+    code = "STREAMING"
+
+
+class StreamOffsetError(StreamingError):
+    """An offset in the checkpoint of a query is not one of a Delta table."""
+
+    code = "STREAM_OFFSET"
+
+
+class SourceReplacedError(StreamingError):
+    """The table that a stream reads was replaced by another one."""
+
+    code = "SOURCE_REPLACED"
+
+
+class SourceChangedError(StreamingError):
+    """A commit of the source deletes or updates rows, which a stream of appended rows lacks.
+
+    `version` is that of the commit.
+    """
+
+    code = "SOURCE_CHANGED"
+
+    def __init__(self, message: str, *, version: int, hint: str | None = None) -> None:
+        self.version = version
+        super().__init__(message, hint=hint)
+
+
+class SourceSchemaChangedError(StreamingError):
+    """The columns of the source changed. `is_retryable`: the query can simply be started again."""
+
+    code = "SOURCE_SCHEMA_CHANGED"
+
+    def __init__(
+        self, message: str, *, is_retryable: bool = False, hint: str | None = None
+    ) -> None:
+        self.is_retryable = is_retryable
+        super().__init__(message, hint=hint)
+
+
+class SourceDataLossError(StreamingError):
+    """Commits or files that a stream has not read yet were removed.
+
+    `readable_from` is the first version from which on the source can be read, if it is known.
+    """
+
+    code = "SOURCE_DATA_LOSS"
+
+    def __init__(
+        self, message: str, *, readable_from: int | None = None, hint: str | None = None
+    ) -> None:
+        self.readable_from = readable_from
+        super().__init__(message, hint=hint)
+
+
 # --- schemas, values, predicates ---------------------------------------------------------------
 
 

@@ -27,8 +27,7 @@ by a client of Spark Connect that has no Lakebed installed, at `lakebed server`.
 The programs of the last table take longer. CI runs them on the newest Spark; on another,
 `./run test --spark 4.0 tests/apis tests/sessions/test_spark_commands.py` does.
 
-"Refused" is what Spark has and a Delta table has not. Streams ignore the option `startingVersion`:
-they start with all rows of the table.
+"Refused" is what Spark has and a Delta table has not.
 """
 
 

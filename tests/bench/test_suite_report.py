@@ -14,9 +14,9 @@ from suite.measures import Results, Series
 from suite.report import targets
 from suite.report.pages import write_pages
 from suite.report.table import ratio_table
-from suite.report.targets import verdicts, why
+from suite.report.targets import most_allowed, verdicts, why
 from suite.tpch import QUERIES, query_text
-from suite.workloads import many_files, small_commits, tpch_load
+from suite.workloads import many_files, small_commits, streaming, tpch_load
 
 ABOUT = {
     "date": "2026-01-31 12:00 UTC",
@@ -81,6 +81,19 @@ def test_targets_are_judged_against_the_peer_that_they_name(results: Results) ->
     assert total.word == "missed by 14%"
     assert found[many_files.LIST, "delta-spark"].met
     assert (many_files.ARROW_LIST, "deltalake") not in found
+
+
+@pytest.mark.parametrize(
+    ("measure", "peer", "most"),
+    [
+        (streaming.SMALL, "delta-spark", 0.7),
+        (streaming.LARGE, "parquet", 1.05),
+        (streaming.FIRST, "delta-spark", 0.2),
+        (streaming.CATCH_UP, "delta-spark", 0.2),
+    ],
+)
+def test_streams_have_targets_of_their_own(measure: str, peer: str, most: float) -> None:
+    assert most_allowed(Series(streaming.NAME, measure, "lakebed"))[peer] == pytest.approx(most)
 
 
 def test_the_page_tells_what_is_missed_and_where_a_peer_is_ahead(pages: tuple[str, str]) -> None:

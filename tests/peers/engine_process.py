@@ -5,7 +5,7 @@
 A request has steps, which run in order:
 
     {"sql": TEXT, "columns": [...]}      a statement; only these columns of its result, if given
-    {"program": NAME, "given": {...}}    a function of `programs.py`
+    {"program": NAME, "given": {...}}    a function of `programs.py`, or of MODULE.NAME
     {"conf": {NAME: VALUE or null}}      settings of the session; null removes one
 
 A step with "must" that fails ends the request. Each step is answered with its result or its error.
@@ -19,6 +19,7 @@ import decimal
 import json
 import math
 import sys
+from importlib import import_module
 from typing import Any
 
 import peer_process
@@ -76,9 +77,8 @@ def _answer(spark: Any, step: dict[str, Any]) -> dict[str, Any]:
     if "sql" in step:
         result = spark.sql(step["sql"])
     else:
-        import programs
-
-        result = getattr(programs, step["program"])(spark, **step["given"])
+        module, _, name = step["program"].rpartition(".")
+        result = getattr(import_module(module or "programs"), name)(spark, **step["given"])
     if step.get("columns") is not None:
         result = result.select(*step["columns"])
     return _content(result)

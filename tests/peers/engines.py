@@ -49,7 +49,7 @@ def sql(text: str, columns: Sequence[str] | None = None, must: bool = False) -> 
 
 
 def program(name: str, must: bool = False, **given: Any) -> Step:
-    """A function of `programs.py`, with these arguments."""
+    """A function of `programs.py`, or `module.function`, with these arguments."""
     return {"program": name, "given": given, "must": must}
 
 

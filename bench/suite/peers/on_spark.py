@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from suite.peers.base import After, Peer
+from suite.peers.streams import Streams
 from suite.rows import facts_of_result, one_row, plain
 from suite.tpch import TABLES, query_text
 
 
-class OnSpark(Peer):
+class OnSpark(Streams, Peer):
     format = "delta"
 
     def __init__(self, settings: Mapping[str, str]) -> None:

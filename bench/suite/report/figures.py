@@ -9,6 +9,7 @@ from suite.workloads import (
     refresh,
     services,
     small_commits,
+    streaming,
     tpch_load,
     vectors,
 )
@@ -24,7 +25,10 @@ PEERS = {
 OTHERS = [peer for peer in PEERS if peer != "lakebed"]
 TITLES = {
     module.NAME: (module.TITLE, module.ABOUT)
-    for module in (tpch_load, refresh, micro_merge, small_commits, many_files, vectors, services)
+    for module in (
+        *(tpch_load, refresh, micro_merge, small_commits, many_files, vectors, services),
+        streaming,
+    )
 }
 
 

@@ -8,11 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from suite.measures import LAKEBED, Results, Series, ratio
-from suite.workloads import many_files, micro_merge, refresh, small_commits, tpch_load
+from suite.workloads import many_files, micro_merge, refresh, small_commits, streaming, tpch_load
 
 COMMITS_AND_OPENS = 1 / 5
 MERGES = 1 / 1.5
 AS_PARQUET = 1.05
+SMALL_BATCH = 0.7
+STARTS_AND_LAGS = 1 / 5
 _FAST = {
     small_commits.APPEND,
     small_commits.WRITERS,
@@ -51,7 +53,11 @@ def most_allowed(series: Series) -> dict[str, float]:
         asked["delta-spark"] = COMMITS_AND_OPENS
     if series.workload in (refresh.NAME, micro_merge.NAME):
         asked["delta-spark"] = MERGES
-    if series.measure in (tpch_load.TOTAL, tpch_load.SCAN):
+    if series.measure == streaming.SMALL:
+        asked["delta-spark"] = SMALL_BATCH
+    if series.measure in (streaming.FIRST, streaming.CATCH_UP, streaming.MAINTAINED):
+        asked["delta-spark"] = STARTS_AND_LAGS
+    if series.measure in (tpch_load.TOTAL, tpch_load.SCAN, streaming.LARGE):
         asked["parquet"] = AS_PARQUET
     return asked
 

@@ -61,6 +61,10 @@ class FileState:
     def live(self, fields: Sequence[str] = ADD_FIELDS) -> pa.Table:
         return self._table("add", fields)
 
+    def load(self, fields: Sequence[str]) -> pa.Table:
+        """The live files again, without remembering the columns."""
+        return self._load("add", fields)
+
     def tombstones(self, fields: Sequence[str] = REMOVE_FIELDS) -> pa.Table:
         return self._table("remove", fields)
 

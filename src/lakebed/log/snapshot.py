@@ -139,6 +139,15 @@ class Snapshot:
         self._verify(table.num_rows)
         return table
 
+    def load_files(self, columns: Sequence[str], places: pa.Array | None = None) -> pa.Table:
+        """The same for a reader that does not come again: nothing that is read is remembered.
+
+        `places` are those of the wanted files among all; their order is the same in each call.
+        """
+        table = self._state.load(columns)
+        self._verify(table.num_rows)
+        return table if places is None else table.take(places)
+
     def files_with_stats(self, columns: Sequence[str] = ()) -> pa.Table:
         """Also `stats_parsed` where the checkpoint has it, and `stats` for the files without."""
         wanted = dict.fromkeys([*columns, "path", "partitionValues", "deletionVector"])

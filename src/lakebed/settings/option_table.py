@@ -67,6 +67,122 @@ READ_OPTIONS: Mapping[str, Option[Any]] = {
     )
 }
 
+# --- streams --------------------------------------------------------------------------------------
+
+MAX_FILES_PER_TRIGGER = Option[int | None](
+    "maxFilesPerTrigger",
+    kinds.number(1, 2**31 - 1),
+    None,
+    "the largest number of files in a micro-batch",
+    shown_default="1000; no limit with `maxBytesPerTrigger` alone",
+)
+MAX_BYTES_PER_TRIGGER = Option[int | None](
+    "maxBytesPerTrigger",
+    kinds.size(),
+    None,
+    "a soft limit for the size of a micro-batch, such as `10g`: it takes at least one file",
+    shown_default="no limit",
+)
+STREAM_STARTING_VERSION = Option[int | str | None](
+    "startingVersion",
+    kinds.either(kinds.choice("latest"), kinds.number(0)),
+    None,
+    "the first version whose changes a new stream reads; `latest` reads what is committed from "
+    "now on",
+    shown_default="all rows of the table, then its changes",
+)
+STREAM_STARTING_TIMESTAMP = Option[str | None](
+    "startingTimestamp", kinds.TEXT, None, "the first time, instead of a version"
+)
+STREAM_ENDING_VERSION = Option[int | None](
+    "endingVersion",
+    kinds.number(0),
+    None,
+    "the last version that a stream reads",
+    shown_default="none",
+)
+STREAM_ENDING_TIMESTAMP = Option[str | None](
+    "endingTimestamp", kinds.TEXT, None, "the last time, instead of a version"
+)
+SKIP_CHANGE_COMMITS = Option(
+    "skipChangeCommits",
+    kinds.FLAG,
+    False,
+    "`true` passes over commits that delete or update rows",
+)
+IGNORE_CHANGES = Option(
+    "ignoreChanges",
+    kinds.FLAG,
+    False,
+    "`true` reads whole files that updates rewrote, so rows come again; deletes are passed over",
+)
+IGNORE_DELETES = Option(
+    "ignoreDeletes", kinds.FLAG, False, "`true` passes over commits that only delete rows"
+)
+IGNORE_FILE_DELETION = Option(
+    "ignoreFileDeletion", kinds.FLAG, False, "the former name of `ignoreChanges`"
+)
+EXCLUDE_REGEX = Option[str | None](
+    "excludeRegex",
+    kinds.TEXT,
+    None,
+    "leaves out the files in whose paths this regular expression is found",
+)
+FAIL_ON_DATA_LOSS = Option(
+    "failOnDataLoss",
+    kinds.FLAG,
+    True,
+    "`false` goes on when commits were removed before the stream had read them",
+)
+SCHEMA_TRACKING_LOCATION = Option[str | None](
+    "schemaTrackingLocation",
+    kinds.TEXT,
+    None,
+    "a folder below the checkpoint, in which the stream keeps the schema that it reads; needed to "
+    "go on after columns were renamed, dropped or widened",
+)
+SCHEMA_LOCATION = Option[str | None](
+    "schemaLocation", kinds.TEXT, None, "the same as `schemaTrackingLocation`"
+)
+SOURCE_TRACKING_ID = Option[str | None](
+    "streamingSourceTrackingId",
+    kinds.TEXT,
+    None,
+    "tells two sources of a query apart that read the same table with one schema location",
+)
+ALLOW_COLUMN_RENAME = Option[str | None](
+    "allowSourceColumnRename",
+    kinds.TEXT,
+    None,
+    "with a schema location: goes on after columns were renamed; `always`, or the version of the "
+    "change",
+)
+ALLOW_COLUMN_DROP = Option[str | None](
+    "allowSourceColumnDrop", kinds.TEXT, None, "the same for dropped columns"
+)
+ALLOW_COLUMN_TYPE_CHANGE = Option[str | None](
+    "allowSourceColumnTypeChange", kinds.TEXT, None, "the same for widened types"
+)
+WITH_EVENT_TIME_ORDER = Option(
+    "withEventTimeOrder",
+    kinds.FLAG,
+    False,
+    "`true` is refused: the initial rows come in the order of their files",
+)
+STREAM_OPTIONS: Mapping[str, Option[Any]] = {
+    each.name: each
+    for each in (
+        *(MAX_FILES_PER_TRIGGER, MAX_BYTES_PER_TRIGGER),
+        *(STREAM_STARTING_VERSION, STREAM_STARTING_TIMESTAMP),
+        *(STREAM_ENDING_VERSION, STREAM_ENDING_TIMESTAMP),
+        *(SKIP_CHANGE_COMMITS, IGNORE_CHANGES, IGNORE_DELETES, IGNORE_FILE_DELETION),
+        *(EXCLUDE_REGEX, FAIL_ON_DATA_LOSS, READ_CHANGE_FEED),
+        *(SCHEMA_TRACKING_LOCATION, SCHEMA_LOCATION, SOURCE_TRACKING_ID),
+        *(ALLOW_COLUMN_RENAME, ALLOW_COLUMN_DROP, ALLOW_COLUMN_TYPE_CHANGE),
+        WITH_EVENT_TIME_ORDER,
+    )
+}
+
 # --- writes ---------------------------------------------------------------------------------------
 
 MERGE_SCHEMA = Option[bool | None](

@@ -183,6 +183,13 @@ STORE_ASSIGNMENT = Setting(
     "`ANSI`, `STRICT` or `LEGACY`: "
     "[how INSERT, UPDATE and MERGE convert values](row_changes.md#what-is-stored)",
 )
+CHECKPOINT_LOCATION = Setting[str | None](
+    "spark.sql.streaming.checkpointLocation",
+    kinds.TEXT,
+    None,
+    "the folder for checkpoints of streams that do not name theirs; not inside of a table",
+    shown_default="none",
+)
 CASTS_FOLLOW_ANSI = Setting(
     f"{_DELTA}updateAndMergeCastingFollowsAnsiEnabledFlag",
     kinds.FLAG,
@@ -346,6 +353,50 @@ UNDROP_RETENTION = Setting(
     kinds.INTERVAL.parse("7 days"),
     "how long UNDROP TABLE can restore a managed table, such as `7 days`",
     shown_default="`7 days`",
+)
+
+# --- streams --------------------------------------------------------------------------------------
+
+STREAM_ALLOW_RENAME = Setting[str | None](
+    f"{_DELTA}streaming.allowSourceColumnRename",
+    kinds.TEXT,
+    None,
+    "`always`: streams with a schema location go on after columns of their source were renamed; "
+    "with `.ckpt_<hash>` behind the name for one query",
+    option="allowSourceColumnRename",
+)
+STREAM_ALLOW_DROP = Setting[str | None](
+    f"{_DELTA}streaming.allowSourceColumnDrop",
+    kinds.TEXT,
+    None,
+    "the same for dropped columns",
+    option="allowSourceColumnDrop",
+)
+STREAM_ALLOW_RENAME_AND_DROP = Setting[str | None](
+    f"{_DELTA}streaming.allowSourceColumnRenameAndDrop",
+    kinds.TEXT,
+    None,
+    "the same for renamed and dropped columns",
+)
+STREAM_ALLOW_TYPE_CHANGE = Setting[str | None](
+    f"{_DELTA}streaming.allowSourceColumnTypeChange",
+    kinds.TEXT,
+    None,
+    "the same for widened types",
+    option="allowSourceColumnTypeChange",
+)
+SCHEMA_LOCATION_ANYWHERE = Setting(
+    f"{_DELTA}streaming.allowSchemaLocationOutsideCheckpointLocation",
+    kinds.FLAG,
+    False,
+    "`true`: the schema location of a stream need not be below its checkpoint location",
+)
+MERGE_SCHEMA_CHANGES = Setting(
+    f"{_DELTA}streaming.schemaTracking.mergeConsecutiveSchemaChanges.enabled",
+    kinds.FLAG,
+    True,
+    "`false`: a stream with a schema location stops at each change of the schema, also where no "
+    "data is in between",
 )
 
 # --- processes ------------------------------------------------------------------------------------

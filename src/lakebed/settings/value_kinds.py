@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
+U_co = TypeVar("U_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,19 @@ def choice(*choices: str) -> Kind[str]:
             raise ValueError("not one of them")
         return known[text.lower()]
 
-    return Kind(parse, " or ".join((", ".join(choices[:-1]), choices[-1])))
+    return Kind(parse, " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1]))))
+
+
+def either(one: Kind[T_co], other: Kind[U_co]) -> Kind[T_co | U_co]:
+    """What one of two kinds takes; the reason of a refusal is that of the second."""
+
+    def parse(text: str) -> T_co | U_co:
+        try:
+            return one.parse(text)
+        except ValueError:
+            return other.parse(text)
+
+    return Kind(parse, f"{one.allowed} or {other.allowed}")
 
 
 def _flag(text: str) -> bool:

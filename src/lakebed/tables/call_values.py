@@ -85,7 +85,9 @@ def packed_answer(answer: Any) -> Packed:
         values = {each.name: getattr(answer, each.name) for each in fields(answer)}
         lost = _arrow_text(answer.lost_versions)
         objects = [tuple(each) for each in answer.objects]
+        broken = _arrow_text(answer.broken_streams)
         own = {"objects": objects, "lost_versions": lost, "pins": dict(answer.pins)}
+        own["broken_streams"] = broken
         return {"vacuum": {**values, **own}}
     if isinstance(answer, Health):
         found = [{**asdict(each), "severity": each.severity.value} for each in answer.findings]
@@ -102,6 +104,7 @@ def unpacked_answer(answer: Packed) -> Any:
                 **given,
                 "objects": tuple(ObjectMeta(*each) for each in given["objects"]),
                 "lost_versions": _arrow(given["lost_versions"]),
+                "broken_streams": _arrow(given["broken_streams"]),
                 "unreadable_versions": tuple(given["unreadable_versions"]),
             }
         )

@@ -42,6 +42,7 @@ from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
 from lakebed.spark.write.insert_columns import copied_by_name
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
+from lakebed.streaming.known_streams import known_streams
 from lakebed.tables.merge_builder import counts_frame
 from lakebed.tables.server_sessions import served_class
 
@@ -167,28 +168,41 @@ class DeltaServiceMethods:
         mode: str | None = None,
         inventory: Any = None,
         enforceRetention: bool | None = None,
+        streams: Sequence[str] | None = None,
     ) -> DataFrame:
         """Delete files that no version inside the retention needs.
 
         Returns an empty DataFrame, as delta-spark does; of a dry run the `path`s that would go.
-        `vacuumForecast` says what it costs.
+        `vacuumForecast` says what it costs. `streams` are checkpoint locations of queries that read
+        the table: a warning in the log names those that cannot go on.
         """
         options = {"mode": mode, "inventory": inventory, "enforce_retention": enforceRetention}
+        options["streams"] = streams
         result = _vacuum(
             self._session, self._log, retention_hours=retentionHours, dry_run=dryRun, **options
         )
         return _vacuumed_frame(self._session, self._root, result)
 
     def vacuumForecast(
-        self, retentionHours: float | None = None, *, mode: str | None = None, inventory: Any = None
+        self,
+        retentionHours: float | None = None,
+        *,
+        mode: str | None = None,
+        inventory: Any = None,
+        streams: Sequence[str] | None = None,
     ) -> VacuumResult:
-        """What a VACUUM would delete, and which versions could no longer be read after it."""
+        """What a VACUUM would delete, and which versions could no longer be read after it.
+
+        `streams` are checkpoint locations of queries that read the table: `broken_streams` of the
+        result are those that could not go on.
+        """
         return _vacuum(
             self._session,
             self._log,
             retention_hours=retentionHours,
             mode=mode,
             inventory=inventory,
+            streams=streams,
             dry_run=True,
             enforce_retention=False,
         )
@@ -286,6 +300,9 @@ def _vacuum(session: SparkSession, log: TableLog, **options: Any) -> VacuumResul
     if chosen.get("inventory") is not None:
         chosen["inventory"] = _collected(chosen["inventory"])
         chosen["mode"] = options.get("mode") or "full"
+    if chosen.get("streams"):
+        stores = [open_location(session, str(each), {})[0] for each in chosen["streams"]]
+        chosen["streams"] = known_streams(stores, log)
     return vacuum_table(log, VacuumOptions.of(**chosen))
 
 

@@ -35,6 +35,7 @@ from lakebed.log.versions.readable import with_readable
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
+from lakebed.streaming.known_streams import known_streams
 from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
 
@@ -227,6 +228,7 @@ class Table(AlterMethods):
         inventory: Any = None,
         enforce_retention: bool = True,
         record: bool = True,
+        streams: Sequence[Location] = (),
     ) -> VacuumResult:
         """Delete files that no version inside the retention needs; says which versions that costs.
 
@@ -234,6 +236,8 @@ class Table(AlterMethods):
         the files from the log instead of listing the table; `inventory` is a list of files to go
         by (Arrow data with path, length, isDir, modificationTime). `record=False` leaves no
         VACUUM START and VACUUM END in the history. A dry run deletes and writes nothing.
+        `streams` are checkpoint locations of queries that read the table: the result says which of
+        them cannot go on.
         """
         options = VacuumOptions.of(
             retention_hours=retention_hours,
@@ -242,6 +246,7 @@ class Table(AlterMethods):
             inventory=inventory,
             enforce_retention=enforce_retention,
             record=record,
+            streams=known_streams(map(open_store, streams), self._log) if streams else (),
         )
         return vacuum_table(self._log, options)
 

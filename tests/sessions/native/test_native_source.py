@@ -70,33 +70,6 @@ def test_subqueries_of_changes_may_read_the_table_itself(shop: SparkSession) -> 
     assert stored(shop) == [(2, "b")]
 
 
-def test_a_stream_takes_what_is_appended(shop: SparkSession, tmp_path: Path) -> None:
-    def run() -> None:
-        stream = shop.readStream.table("orders").writeStream.format("delta")
-        stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        stream.trigger(availableNow=True).toTable("copied").awaitTermination(120)
-
-    run()
-    shop.sql("INSERT INTO orders VALUES (3, 'c')")
-    shop.sql("OPTIMIZE orders")
-    run()
-    assert stored(shop, "copied") == [(1, "a"), (2, "b"), (3, "c")]
-    shop.sql("DELETE FROM orders WHERE id = 1")
-    with pytest.raises(Exception, match="appended rows alone"):
-        run()
-
-
-def test_a_stream_does_not_go_on_over_changed_columns(shop: SparkSession, tmp_path: Path) -> None:
-    stream = shop.readStream.table("orders").writeStream.format("noop")
-    query = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    query.processAllAvailable()
-    shop.sql("ALTER TABLE orders ADD COLUMNS (more INT)")
-    shop.sql("INSERT INTO orders VALUES (3, 'c', 4)")
-    with pytest.raises(Exception, match="changes the columns"):
-        query.processAllAvailable()
-    query.stop()
-
-
 def test_a_delete_whose_condition_was_forgotten_is_refused(shop: SparkSession) -> None:
     with pytest.raises(lakebed.LakebedError, match="behind WHERE is missing"):
         shop.sql("DELETE FROM orders WHERE")

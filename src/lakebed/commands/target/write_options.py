@@ -67,8 +67,12 @@ class WriteOptions:
     """What the history says instead of the mode: `name` and further parameters."""
     replace_matching: bool = False
     """`replace_where` is only for the history: the rows themselves say what they replace."""
+    metric_names: Mapping[str, str] = field(default_factory=dict)
+    """What the history says about the work, with the names of a plain write; empty: all of it."""
     reads_table: bool = False
     """The rows were read from the table, at the version that is known to the write."""
+    retries: bool = True
+    """Without it a caller who made the rows fit one version makes them fit the next one too."""
     replaces_table: bool = False
     """An overwrite replaces the whole table and its properties, as REPLACE TABLE does."""
 
@@ -120,6 +124,7 @@ class WriteOptions:
 _SESSION_ONLY = {
     *("check_replaced", "replace_data_columns", "default_properties", "data_change"),
     *("loads", "operation", "replaces_table", "replace_matching", "reads_table"),
+    *("metric_names", "retries"),
 }
 
 

@@ -23,6 +23,7 @@ from lakebed.commands.vacuum.last_vacuum import remember_vacuum
 from lakebed.commands.vacuum.vacuum_options import Retention, VacuumOptions
 from lakebed.commands.vacuum.vacuum_plan import Plan, check_request, make_plan
 from lakebed.commands.vacuum.vacuum_report import VacuumResult, lost_table
+from lakebed.commands.vacuum.vacuum_streams import broken_table
 from lakebed.errors import LakebedError
 from lakebed.formats import commit_file as commit
 from lakebed.log.listing.file_locations import FileLocations, checked_reference
@@ -51,7 +52,9 @@ def vacuum_table(
     now = _now(log, options) if now_ms is None else now_ms
     plan = make_plan(log, options, now)
     if options.dry_run:
-        return _result(plan, options, plan.deletable, plan.rebuildable_after, started)
+        forecast = _result(plan, options, plan.deletable, plan.rebuildable_after, started)
+        _warn_of_streams(forecast)
+        return forecast
     if options.record:
         checked = options.enforce_retention
         record_start(log, plan.retention, plan.deletable.values(), checked=checked)
@@ -68,7 +71,15 @@ def vacuum_table(
     rebuildable = rebuildable_versions(list_log(log.store))
     result = _result(plan, options, deleted, rebuildable, started)
     _LOG.info("%r", result)
+    _warn_of_streams(result)
     return result
+
+
+def _warn_of_streams(result: VacuumResult) -> None:
+    """A DataFrame of paths, which is what delta-spark's `vacuum` gives, has no place for them."""
+    for row in result.broken_streams.to_pylist():
+        verb = "would break" if result.dry_run else "broke"
+        _LOG.warning("VACUUM of %s %s the stream %s", result.url, verb, row["checkpoint"])
 
 
 def _now(log: TableLog, options: VacuumOptions) -> int:
@@ -124,6 +135,12 @@ def _result(
         lost_versions=lost_table(lost, plan.time_of),
         unreadable_versions=tuple(sorted(unreadable & set(rebuildable))),
         pins=plan.pins,
+        broken_streams=broken_table(
+            options.streams,
+            (found.path for found in gone),
+            plan.selection.is_gone,
+            min(rebuildable, default=None),
+        ),
         seconds=time.monotonic() - started,
     )
 

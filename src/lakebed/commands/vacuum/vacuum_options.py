@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.arrow.write.incoming import to_arrow_table
+from lakebed.commands.vacuum.vacuum_streams import KnownStream
 from lakebed.errors import InvalidArgumentError
 from lakebed.settings.setting_table import RETENTION_CHECK, VACUUM_LITE, VACUUM_LOGGING
 from lakebed.spec.properties import TableProperties
@@ -29,6 +30,8 @@ class VacuumOptions:
     inventory: pa.Table | None = None
     enforce_retention: bool = True
     record: bool = True
+    streams: tuple[KnownStream, ...] = ()
+    """For the report: VACUUM keeps nothing for them."""
 
     @classmethod
     def of(cls, *, inventory: Any = None, **values: Any) -> VacuumOptions:

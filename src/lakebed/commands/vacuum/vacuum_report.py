@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 import pyarrow as pa
 
+from lakebed.commands.vacuum.vacuum_streams import BROKEN_SCHEMA
 from lakebed.log.listing.commit_times import utc_text
 from lakebed.spec.version_ranges import spans_of
 from lakebed.storage.store import ObjectMeta
@@ -25,7 +27,8 @@ class VacuumResult:
 
     `lost_versions` could be read before and cannot be read after: each with the time from which
     and until which it was the newest, null where that is not known. `unreadable_versions` has also
-    those that were unreadable before, of all versions that the log can rebuild.
+    those that were unreadable before, of all versions that the log can rebuild. `broken_streams`
+    are those of the given checkpoints that cannot go on.
     """
 
     url: str
@@ -39,6 +42,7 @@ class VacuumResult:
     unreadable_versions: tuple[int, ...]
     pins: Mapping[str, int]
     seconds: float
+    broken_streams: pa.Table = field(default_factory=BROKEN_SCHEMA.empty_table)
 
     @property
     def num_files(self) -> int:
@@ -65,6 +69,11 @@ class VacuumResult:
         lines.append(f"  {self._loses():<14}{self._lost_text()}")
         if spans:
             lines += [f"    {line}" for line in _aligned([_HEAD, *spans])]
+        broken = self._broken()
+        if broken:
+            verb = "would break" if self.dry_run else "broke"
+            lines.append(f"  {verb:<14}{_counted(len(broken), 'stream')}")
+            lines += [f"    {line}" for line in _aligned([_BROKEN_HEAD, *broken])]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -76,8 +85,21 @@ class VacuumResult:
         lost = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return (
             f"<div><strong>{escape(self._title())}</strong> <code>{escape(self.url)}</code>"
-            f"<table>{rows}</table>{lost if spans else ''}</div>"
+            f"<table>{rows}</table>{lost if spans else ''}{self._broken_html()}</div>"
         )
+
+    def _broken_html(self) -> str:
+        broken = self._broken()
+        head = "".join(_cell(name, "th") for name in _BROKEN_HEAD)
+        body = "".join(f"<tr>{''.join(map(_cell, each))}</tr>" for each in broken)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return table if broken else ""
+
+    def _broken(self) -> list[tuple[str, str, str]]:
+        return [
+            (row["checkpoint"], str(row["version"]), _missing(row))
+            for row in self.broken_streams.to_pylist()
+        ]
 
     def _title(self) -> str:
         return "VACUUM DRY RUN" if self.dry_run else "VACUUM"
@@ -120,6 +142,7 @@ class VacuumResult:
 
 
 _HEAD = ("versions", "from", "until")
+_BROKEN_HEAD = ("stream", "read up to", "lacks")
 
 
 def lost_table(versions: Iterable[int], time_of: Callable[[int], int | None]) -> pa.Table:
@@ -132,6 +155,17 @@ def lost_table(versions: Iterable[int], time_of: Callable[[int], int | None]) ->
         for column, kind in zip(columns, LOST_SCHEMA.types, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=LOST_SCHEMA)
+
+
+def _missing(row: Mapping[str, Any]) -> str:
+    if row["was_broken"]:
+        return "what was removed before"
+    found = [_counted(row["files"], "file")] if row["files"] else []
+    if row["change_files"]:
+        found.append(f"{_counted(row['change_files'], 'file')} of the change feed")
+    if row["commits"]:
+        found.append("commits")
+    return ", ".join(found)
 
 
 def _columns(objects: Sequence[ObjectMeta]) -> list[pa.Array]:

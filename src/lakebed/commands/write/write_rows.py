@@ -98,14 +98,14 @@ def write_table(
             return _Write(log, rows, options, snapshot).run()
         except ConcurrentWriteError:
             # Somebody created the table meanwhile: go by the mode and what it is now.
-            if snapshot is not None:
+            if snapshot is not None or not options.retries:
                 raise
         except (MetadataChangedError, ProtocolChangedError):
             if snapshot is None or not _may_retry(snapshot, known, options):
                 raise
         except ConcurrentTransactionError:
             # The same application was here: maybe with this very write, which is then done.
-            if options.txn is None:
+            if options.txn is None or not options.retries:
                 raise
         known = None
     raise ConcurrentWriteError(
@@ -140,7 +140,7 @@ class _Write:
         removes = self._with_data_change(overwritten.removes)
         adds = self._with_data_change([*overwritten.adds, *written.adds])
         transaction.stage(*self._changes(target), *removes, *adds, *overwritten.changes)
-        transaction.metrics(_metrics(written, overwritten))
+        transaction.metrics(_named(_metrics(written, overwritten), self._options))
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
         return outcome.snapshot
@@ -249,7 +249,7 @@ def _may_retry(snapshot: Snapshot, known: Snapshot | None, options: WriteOptions
     that was opened long ago are checked against what it is now. Rows that were read from the table
     itself would be those of an older version.
     """
-    if options.reads_table:
+    if options.reads_table or not options.retries:
         return False
     return _has_identity(snapshot) or (known is not None and options.mode == "append")
 
@@ -270,6 +270,13 @@ def _metrics(written: WrittenFiles, overwritten: Overwritten) -> dict[str, int]:
         metrics["numRemovedBytes"] = sum(remove.size or 0 for remove in overwritten.removes)
     metrics["numOutputRows"] += overwritten.metrics.get("numCopiedRows", 0)
     return {**metrics, **overwritten.metrics}
+
+
+def _named(metrics: dict[str, int], options: WriteOptions) -> dict[str, int]:
+    """Under other names, if the operation has its own; what did not happen is 0 then."""
+    if not options.metric_names:
+        return metrics
+    return {name: metrics.get(known, 0) for known, name in options.metric_names.items()}
 
 
 # --- clustering -----------------------------------------------------------------------------------

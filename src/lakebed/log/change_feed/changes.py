@@ -7,7 +7,7 @@ reads a table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lakebed.errors import (
@@ -55,12 +55,44 @@ class Changes:
     layers: tuple[Snapshot, ...] = ()
 
 
+def change_layers(
+    store: Store,
+    protocol: Protocol,
+    metadata: Metadata,
+    commits: Sequence[Commit],
+    before: Callable[[], Snapshot | None],
+) -> tuple[Snapshot, ...]:
+    """The changes of commits, as tables with the columns of the metadata and `FEED_COLUMNS`.
+
+    `before` gives the version before the first commit, if it can be read.
+    """
+    named = metadata
+    if mapping_mode(metadata.configuration) == "id":
+        # No id leads to _change_type in a file, but writers put physical names there anyway.
+        named = replace(metadata, configuration={**metadata.configuration, MODE: "name"})
+    stamps = [COMMIT_VERSION, COMMIT_TIMESTAMP]
+    is_partitioned = bool(metadata.partition_columns)
+    derived = derived_changes(store, commits, before, is_partitioned=is_partitioned)
+    return (
+        *(
+            synthetic_snapshot(
+                store, protocol, named, adds, columns=[CHANGE_TYPE], partitions=stamps
+            )
+            for adds in written_changes(commits)
+        ),
+        *(
+            synthetic_snapshot(store, protocol, metadata, adds, partitions=FEED_COLUMNS)
+            for adds in derived
+        ),
+    )
+
+
 def read_changes(log: TableLog, asked: ChangeRange) -> Changes:
     """What changed in the versions that are asked for. Reads their commits, and no data file."""
     latest = log.snapshot()
     versions = asked.resolve(latest)
     if not versions:
-        return Changes(versions, _feed_schema(latest.schema))
+        return Changes(versions, feed_schema(latest.schema))
     commits = _read_commits(log.store, versions)
     first = latest if versions[0] == latest.version else log.at_version(versions[0])
     known = [MetadataAt(versions[0], first.metadata), *_later_metadata(commits[1:])]
@@ -80,37 +112,11 @@ class _Feed:
     metadata: Metadata
 
     def changes(self) -> Changes:
-        schema = _feed_schema(schema_of(self.metadata))
-        return Changes(self.versions, schema, (*self._written(), *self._derived()))
-
-    def _written(self) -> list[Snapshot]:
-        metadata = self.metadata
-        if mapping_mode(metadata.configuration) == "id":
-            # No id leads to _change_type in a file, but writers put physical names there anyway.
-            metadata = replace(metadata, configuration={**metadata.configuration, MODE: "name"})
-        return [
-            synthetic_snapshot(
-                self.log.store,
-                self.protocol,
-                metadata,
-                adds,
-                columns=[CHANGE_TYPE],
-                partitions=[COMMIT_VERSION, COMMIT_TIMESTAMP],
-            )
-            for adds in written_changes(self.commits)
-        ]
-
-    def _derived(self) -> list[Snapshot]:
-        is_partitioned = bool(self.metadata.partition_columns)
-        layers = derived_changes(
-            self.log.store, self.commits, self._before, is_partitioned=is_partitioned
+        schema = feed_schema(schema_of(self.metadata))
+        layers = change_layers(
+            self.log.store, self.protocol, self.metadata, self.commits, self._before
         )
-        return [
-            synthetic_snapshot(
-                self.log.store, self.protocol, self.metadata, adds, partitions=FEED_COLUMNS
-            )
-            for adds in layers
-        ]
+        return Changes(self.versions, schema, layers)
 
     def _before(self) -> Snapshot | None:
         start = self.versions[0]
@@ -178,7 +184,7 @@ def _check_protocols(metadata: Metadata, commits: Sequence[Commit]) -> None:
                 check_readable(each, metadata)
 
 
-def _feed_schema(schema: StructType) -> StructType:
+def feed_schema(schema: StructType) -> StructType:
     for field in FEED_COLUMNS:
         taken = schema.find(field.name)
         if taken is not None:

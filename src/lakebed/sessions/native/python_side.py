@@ -73,9 +73,10 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "show_create": ("show", "show_create"),
     "show_columns": ("show", "show_columns"),
     "show_partitions": ("show", "show_partitions"),
-    "latest_offset": ("streams", "latest_offset"),
-    "batch": ("streams", "batch"),
-    "add_batch": ("streams", "add_batch"),
+    "stream_schema": ("streams", "stream_schema"),
+    "open_stream": ("streams", "open_stream"),
+    "check_sink": ("stream_sink", "check_sink"),
+    "add_batch": ("stream_sink", "add_batch"),
     "call": ("client_calls", "call"),
 }
 """By the names that the Java classes use: a module of this room, and a function.

@@ -39,7 +39,11 @@ def write_request(options: dict[str, str], mode: str) -> WriteRequest:
         if key == _PARTITION_COLUMNS:
             request.partition_by = tuple(map(_unquoted, orjson.loads(value)))
         elif key == _CLUSTERING_COLUMNS:
-            request.cluster_by = tuple(".".join(path) for path in orjson.loads(value))
+            # Spark's writer of streams gives names, that of DataFrames the parts of each.
+            paths = orjson.loads(value)
+            request.cluster_by = tuple(
+                each if isinstance(each, str) else ".".join(each) for each in paths
+            )
         elif key.lower() not in _OWN:
             request.set(key, value)
     return request

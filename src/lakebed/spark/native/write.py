@@ -103,7 +103,9 @@ def num_partitions(jvm: Jvm, frame: DataFrame) -> int:
 
 
 def _session_settings(settings: FileSettings) -> dict[str, str]:
-    return _FIXED_PARTITIONS | _SESSION if settings.fixed_partitions else _SESSION
+    if settings.fixed_partitions:
+        return _FIXED_PARTITIONS | _SESSION
+    return _ADAPTIVE | _SESSION if settings.adaptive else _SESSION
 
 
 def _dictionary_settings(layout: FileLayout) -> dict[str, str]:
@@ -306,3 +308,4 @@ _SESSION = {
     "spark.sql.variant.writeShredding.enabled": "false",
 }
 _FIXED_PARTITIONS = {"spark.sql.adaptive.enabled": "false"}
+_ADAPTIVE = {"spark.sql.adaptive.enabled": "true"}

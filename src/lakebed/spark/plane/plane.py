@@ -24,6 +24,8 @@ class FileSettings:
     compression: str | None = None
     fixed_partitions: bool = False
     """Whether the number of partitions must be what `Plane.num_partitions` said."""
+    adaptive: bool = False
+    """Whether Spark decides on the number of partitions while it writes, as streams forbid it."""
     folder: str | None = None
     """The folder of the table for the files, if not that of all its data files."""
 

@@ -80,10 +80,14 @@ class FrameRows:
             return self._finished(rows.write(layout.with_codec(settings.compression)), layout)
         drawn = generated_identity_columns(self.schema, layout.schema)
         numbering = self.plane.num_partitions(self.frame, layout) if drawn else None
-        rows = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
-        if not drawn:
-            rows = self._balanced(rows, layout)
-        settings = replace(self._settings(layout), fixed_partitions=numbering is not None)
+        ready = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
+        rows = ready if drawn else self._balanced(ready, layout)
+        settings = replace(
+            self._settings(layout),
+            fixed_partitions=numbering is not None,
+            # Without it a shuffle of a few rows ends in hundreds of files.
+            adaptive=rows is not ready,
+        )
         return self._written(self.plane.write_files(rows, layout, settings), layout, drawn)
 
     def _settings(self, layout: FileLayout, folder: str | None = None) -> FileSettings:

@@ -35,10 +35,13 @@ from lakebed.spec.schema import (
 )
 
 
-def copied_by_name(frame: DataFrame, schema: StructType) -> DataFrame:
-    """The columns of files: those that the table has as its types, fields of structs by name."""
+def copied_by_name(frame: DataFrame, schema: StructType, *, widens: bool = False) -> DataFrame:
+    """The columns of files: those that the table has as its types, fields of structs by name.
+
+    `widens`: the write takes wider types over into the table.
+    """
     given = incoming_schema(frame)
-    assignment = _StoreAssignment.of(frame, by_name=True)
+    assignment = _StoreAssignment.of(frame, widens=widens, by_name=True)
     columns = [assignment.column(each, schema.find(each.name)) for each in given.fields]
     return frame.select(*columns)
 

@@ -150,8 +150,12 @@ public final class Bridge {
 
   /** The answer to a question that gives JSON. */
   public static Map askForMap(String what, Map request, SparkSession session) {
+    return mapOf((String) ask(what, request, session, null));
+  }
+
+  static Map mapOf(String json) {
     try {
-      return (Map) JSON.readValue((String) ask(what, request, session, null), Map.class);
+      return (Map) JSON.readValue(json, Map.class);
     } catch (IOException error) {
       throw new IllegalStateException(error);
     }

@@ -18,11 +18,20 @@ public class DeltaSink implements Sink {
   private final Seq partitions;
   private final OutputMode mode;
 
+  /** An error if Spark could not write any batch, before the query starts. */
   public DeltaSink(SparkSession session, DeltaTable table, Seq partitions, OutputMode mode) {
     this.session = session;
     this.table = table;
     this.partitions = partitions;
     this.mode = mode;
+    Bridge.ask("check_sink", request(), session, null);
+  }
+
+  private Map request() {
+    Map request = table.request();
+    request.put("partition_by", Internals.list(partitions));
+    request.put("mode", mode.toString());
+    return request;
   }
 
   public void addBatch(long batch, Dataset given) {
@@ -30,11 +39,10 @@ public class DeltaSink implements Sink {
     // As Spark's foreachBatch does: the rows of this batch as a plan without a stream.
     LogicalPlan plan = (LogicalPlan) Internals.invoke(LogicalRDD$.MODULE$, "fromDataset",
         new Object[] {rows.queryExecution().toRdd(), rows, Boolean.FALSE});
-    Map request = table.request();
+    Map request = request();
     request.put("batch", Long.valueOf(batch));
     request.put("query", session.sparkContext().getLocalProperty("sql.streaming.queryId"));
-    request.put("partition_by", Internals.list(partitions));
-    request.put("mode", mode.toString());
+    request.put("reads", BatchReads.of(rows));
     Bridge.ask("add_batch", request, rows.sparkSession(),
         Dataset$.MODULE$.ofRows(rows.sparkSession(), plan));
   }

@@ -93,7 +93,9 @@ public class DeltaSource
 
   public Tuple2 sourceSchema(
       SQLContext context, Option schema, String provider, scala.collection.immutable.Map options) {
-    return new Tuple2("delta", relation(context, Bridge.java(options), null).schema());
+    DeltaTable table = relation(context, Bridge.java(options), null).table();
+    return new Tuple2(
+        "delta", DeltaStream.schema((SparkSession) context.sparkSession(), table));
   }
 
   public Source createSource(
@@ -103,7 +105,7 @@ public class DeltaSource
       String provider,
       scala.collection.immutable.Map options) {
     DeltaTable table = relation(context, Bridge.java(options), null).table();
-    return new DeltaStream((SparkSession) context.sparkSession(), table);
+    return new DeltaStream((SparkSession) context.sparkSession(), table, metadata);
   }
 
   public Sink createSink(

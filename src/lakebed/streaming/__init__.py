@@ -1,0 +1,1 @@
+"""A Delta table as the source and the sink of streams."""

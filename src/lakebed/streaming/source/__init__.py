@@ -1,0 +1,1 @@
+"""What a stream reads: offsets, and the files between them. Never imports Spark."""
