@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import lakebed
 from lakebed.errors import InvalidArgumentError
 from streaming.conftest import Copy, append, expected
 
@@ -111,5 +112,38 @@ def test_invalid_options_are_refused_before_the_query_starts(
         load(startingVersion=1, startingTimestamp="2026-01-01")
     with pytest.raises(InvalidArgumentError, match="one version"):
         spark.readStream.format("delta").load(f"{source}@v1")
-    with pytest.raises(InvalidArgumentError, match="schema"):
-        spark.readStream.format("delta").schema("id INT").load(source)
+
+
+def test_python_workers_read_streams_too(spark: SparkSession, source: str, copy: Copy) -> None:
+    spark.conf.set("spark.lakebed.dataPlane", "workers")
+    try:
+        assert copy.run(maxFilesPerTrigger=2) == expected(range(6))
+        append(spark, source, range(6, 7))
+        assert copy.run() == expected(range(7))
+    finally:
+        spark.conf.unset("spark.lakebed.dataPlane")
+
+
+def test_a_stream_in_sql(spark: SparkSession, source: str, tmp_path: Path) -> None:
+    if spark.version < "4.1":
+        pytest.skip("Spark 4.0 has no FROM STREAM")
+    frame = spark.sql(f"SELECT id FROM STREAM delta.`{source}` WHERE id > 2")
+    assert frame.isStreaming
+    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
+    writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination(120)
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row[0] for row in rows) == [3, 4, 5]
+
+
+def test_files_that_vacuum_removed_name_the_first_readable_version(
+    spark: SparkSession, source: str, copy: Copy
+) -> None:
+    copy.run()
+    for start in (6, 7, 8):
+        append(spark, source, range(start, start + 1))
+    added = lakebed.open(source, version=4).files()["path"].to_pylist()
+    before = lakebed.open(source, version=3).files()["path"].to_pylist()
+    (gone,) = set(added) - set(before)
+    (Path(source) / gone).unlink()
+    with pytest.raises(Exception, match="readable from version 5 on"):
+        copy.run()

@@ -176,7 +176,7 @@ class Query:
     def log(self) -> SchemaLog:
         return SchemaLog(self.places, TABLE)
 
-    def run(self, **options: Any) -> list[str]:
+    def run(self, *, available_now: bool = False, **options: Any) -> list[str]:
         """As Spark does it: an offset is committed when the next one is there."""
         asked = StreamOptions.of(
             {k: str(v).lower() for k, v in (self.options | options).items()}, int
@@ -190,6 +190,8 @@ class Query:
         log.check_source(PATH)
         check_allowed(log, asked, lambda _: None, PATH)
         stream = open_stream(self.store, log, **(self.options | options))
+        if available_now:
+            stream.prepare_available_now()
         self.found: list[str] = []
         self._read(stream)
         while True:
@@ -209,23 +211,24 @@ class Query:
             self.start, self.planned = self.planned[1], None
 
 
-def test_a_stream_reads_each_schema_in_a_run_of_its_own() -> None:
+@pytest.mark.parametrize("available_now", [True, False])
+def test_a_stream_reads_each_schema_in_a_run_of_its_own(available_now: bool) -> None:
     store = table([mapped(A, B), file(0)], protocol=MAPPED)
     query = Query(store)
-    assert query.run() == ["0"]
+    assert query.run(available_now=available_now) == ["0"]
     write_commit(store, 1, file(1))
     write_commit(store, 2, mapped(A, RENAMED), file(2))
     write_commit(store, 3, file(3))
     with pytest.raises(SourceSchemaChangedError, match="schema log") as caught:
-        query.run()
+        query.run(available_now=available_now)
     assert caught.value.is_retryable
     assert query.found == ["1"]
     assert query.offsets == [offset(1), offset(2, -20), offset(2, -19)]
     with pytest.raises(SourceSchemaChangedError, match="b was renamed to c") as refused:
-        query.run()
+        query.run(available_now=available_now)
     assert "allowSourceColumnRename" in str(refused.value.hint)
-    assert query.run(allowSourceColumnRename=2) == ["2", "3"]
-    assert query.run(allowSourceColumnRename=2) == []
+    assert query.run(available_now=available_now, allowSourceColumnRename=2) == ["2", "3"]
+    assert query.run(available_now=available_now, allowSourceColumnRename=2) == []
 
 
 def test_offsets_stay_at_a_change_until_it_is_taken_up() -> None:

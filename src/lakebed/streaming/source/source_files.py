@@ -12,7 +12,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.streaming.source.admission import Admission
 from lakebed.streaming.source.indexed_file import IndexedFile
 from lakebed.streaming.source.initial_files import InitialFiles
-from lakebed.streaming.source.offset import SourceOffset
+from lakebed.streaming.source.offset import BEGIN, SourceOffset
 from lakebed.streaming.source.schema_guard import SchemaGuard
 from lakebed.streaming.source.source_log import SourceCommit, SourceLog
 from lakebed.streaming.source.stream_options import StreamOptions
@@ -27,8 +27,11 @@ class Until:
 
     @property
     def last_version(self) -> int | None:
-        ends = [self.version, None if self.offset is None else last_version(self.offset)]
-        return min((end for end in ends if end is not None), default=None)
+        ends = [] if self.version is None else [self.version]
+        if self.offset is not None:
+            is_before = self.offset.index == BEGIN
+            ends.append(self.offset.version - 1 if is_before else self.offset.version)
+        return min(ends, default=None)
 
     def reaches(self, file: IndexedFile) -> bool:
         return self.offset is None or file.place <= self.offset.place

@@ -20,6 +20,7 @@ import org.apache.spark.sql.connector.read.streaming.ReadMaxFiles;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.execution.LogicalRDD$;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -130,8 +131,14 @@ public class DeltaStream
   public Dataset getBatch(Option start, org.apache.spark.sql.execution.streaming.Offset end) {
     Object from = start.isEmpty() ? null : start.get();
     Dataset rows = (Dataset) ask("batch", new Object[] {json(from), json(end)});
-    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().analyzed();
-    return Dataset$.MODULE$.ofRows(session, ResolveReads.asStream(plan));
+    org.apache.spark.sql.classic.Dataset found = (org.apache.spark.sql.classic.Dataset) rows;
+    LogicalPlan plan = ResolveReads.asStream(found.queryExecution().analyzed());
+    if (!plan.isStreaming()) {
+      // Python workers read it: such a relation cannot be marked as a stream.
+      plan = (LogicalPlan) Internals.invoke(LogicalRDD$.MODULE$, "fromDataset",
+          new Object[] {found.queryExecution().toRdd(), found, Boolean.TRUE});
+    }
+    return Dataset$.MODULE$.ofRows(session, plan);
   }
 
   public void commit(Offset end) {
