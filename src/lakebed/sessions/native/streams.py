@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from pyspark.sql import SparkSession
 
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import JavaObject, Question
 from lakebed.sessions.native.read_plans import SCHEMA
@@ -31,6 +31,7 @@ from lakebed.streaming.source.admission import Limit
 from lakebed.streaming.source.schema_evolution import check_allowed, merged_entry
 from lakebed.streaming.source.schema_log import SchemaLog
 from lakebed.streaming.source.source_log import SourceLog
+from lakebed.streaming.source.start_record import StartRecord
 from lakebed.streaming.source.stream_options import (
     StreamOptions,
     stream_option_names,
@@ -59,8 +60,17 @@ def open_stream(asked: Question) -> RunningStream:
         _check_location(session, str(opening.options.schema_location), path)
         log.check_source(path)
         check_allowed(log, opening.options, lambda name: session.conf.get(name, None), path)
-    stream = TableStream(opening.snapshot, opening.options, log, path)
+    record = _start_record(session, path)
+    stream = TableStream(opening.snapshot, opening.options, log, path, record)
     return RunningStream(session, stream, opening.root, _store_options(asked))
+
+
+def _start_record(session: SparkSession, source_path: str) -> StartRecord:
+    try:
+        return StartRecord(open_location(session, source_path, {})[0])
+    except StorageError:
+        # Spark may have its checkpoints where Lakebed has no store, such as HDFS.
+        return StartRecord(None)
 
 
 class _Opening:

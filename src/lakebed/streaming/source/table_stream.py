@@ -36,6 +36,7 @@ from lakebed.streaming.source.schema_log import SchemaLog
 from lakebed.streaming.source.schema_rules import schema_of
 from lakebed.streaming.source.source_files import Source, SourceFiles, Until, last_version
 from lakebed.streaming.source.source_log import SourceCommit, SourceLog
+from lakebed.streaming.source.start_record import StartRecord
 from lakebed.streaming.source.starting_version import ending_version, starting_version
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.tally import Tally
@@ -65,6 +66,7 @@ class TableStream:
         options: StreamOptions,
         schema_log: SchemaLog | None = None,
         source_path: str = "",
+        start_record: StartRecord | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.options = options
@@ -80,7 +82,9 @@ class TableStream:
             ChangedFiles(self._source) if options.reads_changes else AppendedFiles(self._source)
         )
         self._tally = Tally(self._source, self._commits, self._files)
+        self._start_record = start_record or StartRecord(None)
         self._takes_what_is_there = False
+        self._planned: SourceOffset | None = None
         self._bound: SourceOffset | None = None
         self._has_checked_start = False
 
@@ -145,7 +149,7 @@ class TableStream:
         all of these were read, only their number is known.
         """
         at = self._first if consumed is None else self._offset(consumed)
-        newest = self._commits.newest
+        newest = max(self._commits.newest, at.version if at.is_initial else -1)
         found = {"numVersionsOutstanding": max(newest + 1 - at.version, 0)}
         files = self._tally.behind(at, newest)
         if files is not None:
@@ -170,6 +174,10 @@ class TableStream:
         if not newest:
             return after
         self._check_start(at.version)
+        if after is None:
+            self._planned = at
+            if not at.is_initial:
+                self._start_record.write(at.version)
         return SourceOffset.after(self.table_id, newest[0].version, newest[0].index, at)
 
     def _at_barrier(self, after: SourceOffset) -> SourceOffset | None:
@@ -209,8 +217,11 @@ class TableStream:
 
     def _begin(self, end: SourceOffset) -> SourceOffset:
         """Where the first batch of a query begins, which ends at `end`."""
-        if self._start is not None:
-            return SourceOffset(self.table_id, self._start)
+        if self._planned is not None:
+            return self._planned
+        if self.options.has_start:
+            start = self._start_record.read(self.options)
+            return self._first if start is None else SourceOffset(self.table_id, start)
         version = end.version if end.is_initial else end.version - 1
         return SourceOffset(self.table_id, version, is_initial=True)
 
@@ -244,7 +255,7 @@ class TableStream:
         )
 
     def _commit_of(self, version: int) -> SourceCommit:
-        return next(self._commits.commits(version, version))
+        return next(self._commits.commits(version, version, was_seen=True))
 
     def _check_start(self, version: int) -> None:
         """Once for a run: whether the schema that held before the first commit can be read.
