@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from lakebed.errors import InvalidArgumentError, StreamingError, VersionNotFoundError
+from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.table_log import TableLog
 from lakebed.storage import Store
 from lakebed.streaming.source.admission import Limit
-from lakebed.streaming.source.start_record import StartRecord
+from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.table_stream import TableStream
 from streaming.source.streams import names, offset, open_stream, read
-from testkit.tables.log_tables import NOW, file, grow, memory_store, write_commit
+from testkit.tables.log_tables import NOW, file, forget_commits, grow, memory_store, write_commit
 from testkit.timed_store import TimedStore
 
 HOUR = 3_600_000
@@ -78,7 +79,7 @@ def test_a_first_batch_is_repeated_from_where_it_started(store: Store) -> None:
     def run() -> TableStream:
         options = StreamOptions.of({"startingVersion": "latest"}, int)
         snapshot = TableLog(store).snapshot()
-        return TableStream(snapshot, options, start_record=StartRecord(places))
+        return TableStream(snapshot, options, checkpoint=QueryCheckpoint(places))
 
     stream = run()
     assert stream.latest_offset(None, Limit()) is None
@@ -97,8 +98,31 @@ def test_a_first_batch_whose_start_is_not_known_is_refused(store: Store) -> None
 
 def test_a_damaged_record_is_an_error() -> None:
     places = memory_store()
-    StartRecord(places).write(3)
-    assert StartRecord(places).read(StreamOptions()) == 3
-    places.put("lakebed_starting_version", b"{}")
+    QueryCheckpoint(places).write_start(3)
+    assert QueryCheckpoint(places).read_start(StreamOptions()) == 3
+    places.put("sources/0/lakebed_starting_version", b"{}")
     with pytest.raises(StreamingError):
-        StartRecord(places).read(StreamOptions())
+        QueryCheckpoint(places).read_start(StreamOptions())
+
+
+def test_a_batch_that_was_done_needs_nothing_any_more(store: Store) -> None:
+    """Spark asks for it when a query starts again, and throws the answer away."""
+    places = memory_store()
+    for log in ("offsets", "commits"):
+        for batch in (9, 10):
+            places.put(f"{log}/{batch}", b"")
+    write_checkpoint(TableLog(store).snapshot())
+    forget_commits(store, range(4))
+
+    def run() -> TableStream:
+        options = StreamOptions.of({"startingVersion": "latest"}, int)
+        snapshot = TableLog(store).snapshot()
+        return TableStream(snapshot, options, checkpoint=QueryCheckpoint(places))
+
+    stream = run()
+    assert names(stream.batch(None, offset(4))) == []
+    assert stream.latest_offset(offset(4), Limit()) == offset(5)
+    assert names(stream.batch(offset(4), offset(5))) == ["4"]
+    places.put("offsets/11", b"")
+    with pytest.raises(InvalidArgumentError, match="not known any more"):
+        run().batch(None, offset(4))

@@ -31,12 +31,12 @@ from lakebed.streaming.source.offset import (
     SCHEMA_CHANGE,
     SourceOffset,
 )
+from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
 from lakebed.streaming.source.schema_guard import SchemaGuard
 from lakebed.streaming.source.schema_log import SchemaLog
 from lakebed.streaming.source.schema_rules import schema_of
 from lakebed.streaming.source.source_files import Source, SourceFiles, Until, last_version
 from lakebed.streaming.source.source_log import SourceCommit, SourceLog
-from lakebed.streaming.source.start_record import StartRecord
 from lakebed.streaming.source.starting_version import ending_version, starting_version
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.tally import Tally
@@ -66,7 +66,7 @@ class TableStream:
         options: StreamOptions,
         schema_log: SchemaLog | None = None,
         source_path: str = "",
-        start_record: StartRecord | None = None,
+        checkpoint: QueryCheckpoint | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.options = options
@@ -82,7 +82,8 @@ class TableStream:
             ChangedFiles(self._source) if options.reads_changes else AppendedFiles(self._source)
         )
         self._tally = Tally(self._source, self._commits, self._files)
-        self._start_record = start_record or StartRecord(None)
+        self._checkpoint = checkpoint or QueryCheckpoint()
+        self._is_first_question = True
         self._takes_what_is_there = False
         self._planned: SourceOffset | None = None
         self._bound: SourceOffset | None = None
@@ -105,6 +106,7 @@ class TableStream:
 
         It is `start` if nothing is new, and None if a new stream has nothing to begin with.
         """
+        self._is_first_question = False
         after = None if start is None else self._offset(start)
         if self._takes_what_is_there:
             self._takes_what_is_there = False
@@ -115,6 +117,10 @@ class TableStream:
     def batch(self, start: str | None, end: str) -> SourceBatch:
         """The files behind `start`, up to and including `end`."""
         last = self._offset(end)
+        is_repeated, self._is_first_question = self._is_first_question, False
+        is_done = is_repeated and self._checkpoint.has_done_last_batch()
+        if is_done and not self._guard.wants_first_entry:
+            return self._read(last, ())
         after = self._begin(last) if start is None else self._offset(start)
         if start is not None and not after.is_initial:
             self._source.forget_initial()
@@ -177,7 +183,7 @@ class TableStream:
         if after is None:
             self._planned = at
             if not at.is_initial:
-                self._start_record.write(at.version)
+                self._checkpoint.write_start(at.version)
         return SourceOffset.after(self.table_id, newest[0].version, newest[0].index, at)
 
     def _at_barrier(self, after: SourceOffset) -> SourceOffset | None:
@@ -220,7 +226,7 @@ class TableStream:
         if self._planned is not None:
             return self._planned
         if self.options.has_start:
-            start = self._start_record.read(self.options)
+            start = self._checkpoint.read_start(self.options)
             return self._first if start is None else SourceOffset(self.table_id, start)
         version = end.version if end.is_initial else end.version - 1
         return SourceOffset(self.table_id, version, is_initial=True)
