@@ -46,7 +46,7 @@ _WITH_SPARK = (
 )
 ON_ANOTHER_SPARK = (
     *("tests/spark", "tests/sessions", "tests/tables", "tests/sql", "tests/connect"),
-    *("tests/commands/optimize", "tests/commands/rows", "tests/commands/write"),
+    *("tests/commands/optimize", "tests/commands/rows", "tests/commands/write", "tests/streaming"),
 )
 """What `./run test --spark VERSION` runs unless it is given tests."""
 PEERS = "tests/peers"

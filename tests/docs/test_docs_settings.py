@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lakebed.settings import option_table, setting_table
-from lakebed.settings.option_table import READ_OPTIONS, WRITE_OPTIONS
+from lakebed.settings.option_table import READ_OPTIONS, STREAM_OPTIONS, WRITE_OPTIONS
 from lakebed.settings.setting import Setting, SettingPrefix
 from lakebed.settings.setting_table import DEFAULT_PROPERTIES, SETTINGS
 from lakebed.spec.properties import PROPERTIES
@@ -62,6 +62,8 @@ def test_every_setting_of_the_table_is_used() -> None:
 def test_every_option_of_the_tables_is_used() -> None:
     listed = {**READ_OPTIONS, **WRITE_OPTIONS}
     assert len(listed) == len(READ_OPTIONS) + len(WRITE_OPTIONS)
+    # The options of a stream have names that reads have too.
+    listed |= STREAM_OPTIONS
     assert _unused(vars(option_table), tuple({type(each) for each in listed.values()})) == []
 
 
@@ -78,7 +80,8 @@ def test_other_ways_to_say_the_same_exist(setting: Setting[object] | SettingPref
     if isinstance(setting, SettingPrefix):
         return
     option = setting.option
-    assert option is None or option in WRITE_OPTIONS or is_storage_option(option)
+    known = {*WRITE_OPTIONS, *STREAM_OPTIONS}
+    assert option is None or option in known or is_storage_option(option)
     assert setting.table_property is None or setting.table_property in PROPERTIES
 
 
@@ -125,10 +128,20 @@ def _unused(records: dict[str, object], kinds: tuple[type, ...]) -> list[str]:
 
 def _taken(file: Path) -> Iterator[str]:
     """The records that a module imports or names as attributes of the tables."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module in _TABLES:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    tables = {
+        alias.asname or alias.name
+        for node in imports
+        if node.module == "lakebed.settings"
+        for alias in node.names
+        if alias.name in _SHORT
+    }
+    for node in imports:
+        if node.module in _TABLES:
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Attribute) and getattr(node.value, "id", None) in _SHORT:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) in tables:
             yield node.attr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 import lakebed
 from lakebed import DeltaTable
 from lakebed.errors import ConcurrentAppendError, ConflictError
+from lakebed.streaming.sink import write_batch
 from lakebed.transaction import Transaction
 from testkit.readers.log_json import actions, operations
 from testkit.readers.other_readers import read_elsewhere
@@ -80,9 +82,25 @@ def test_two_streams_that_create_the_table_at_once_both_write(
     assert ids(path) == [1, 2]
 
 
+def before_the_sink(monkeypatch: pytest.MonkeyPatch, do: Any) -> None:
+    """After Spark has planned a batch, and before the sink looks at the table."""
+
+    def write(*arguments: Any) -> object:
+        monkeypatch.undo()
+        do()
+        return write_batch(*arguments)
+
+    monkeypatch.setattr("lakebed.sessions.native.stream_sink.write_batch", write)
+
+
+@pytest.mark.parametrize("moment", [meanwhile, before_the_sink])
 @pytest.mark.parametrize("joined", ["rows", "a count that comes from the log"])
 def test_a_batch_that_reads_its_table_fails_if_others_change_it(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joined: str
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    joined: str,
+    moment: Callable[[pytest.MonkeyPatch, Any], None],
 ) -> None:
     path, feed = tmp_path / "t", Feed(tmp_path / "in")
     feed.add([{"id": 1, "v": "a"}])
@@ -97,7 +115,7 @@ def test_a_batch_that_reads_its_table_fails_if_others_change_it(
     # Another writer adds the row that this batch has found absent.
     with monkeypatch.context() as patch:
         other = "INSERT INTO delta.`{}` SELECT id, v FROM delta.`{}` UNION SELECT 1, 'b'"
-        meanwhile(patch, lambda: spark.sql(other.format(path, path)))
+        moment(patch, lambda: spark.sql(other.format(path, path)))
         with pytest.raises(ConflictError):
             run(stream, path)
     assert ids(path) == [1]
@@ -134,3 +152,34 @@ def test_what_a_batch_reads_of_other_tables_does_not_matter(
     run(writer(feed.frame(spark, SCHEMA).join(other, "id"), tmp_path / "c"), path)
     info = next(each["commitInfo"] for each in actions(path) if "commitInfo" in each)
     assert info["isBlindAppend"] is True
+
+
+def test_a_query_and_its_checkpoint_tell_the_same_progress(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    source, path = tmp_path / "source", tmp_path / "t"
+    for number in range(3):
+        spark.range(number, number + 1).write.format("delta").mode("append").save(str(source))
+    rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 2).load(str(source))
+    stream = writer(rows, tmp_path / "c").trigger(processingTime="0 seconds")
+    query = stream.start(str(path))
+    try:
+        query.processAllAvailable()
+        assert ids(path) == [0, 1, 2]
+        (told,) = lakebed.stream_progress(query).to_pylist()
+    finally:
+        query.stop()
+    (known,) = lakebed.stream_progress(tmp_path / "c", source).to_pylist()
+    assert known == told
+    assert (known["version"], known["file"], known["files_behind"]) == (2, None, 0)
+    spark.range(9, 10).write.format("delta").mode("append").save(str(source))
+    table = DeltaTable.forPath(spark, str(source))
+    table.optimize().executeCompaction()
+    (known,) = lakebed.stream_progress(tmp_path / "c", source).to_pylist()
+    assert (known["versions_behind"], known["files_behind"]) == (2, 1)
+    forecast = table.vacuumForecast(0, streams=[str(tmp_path / "c")])
+    assert forecast.broken_streams["files"].to_pylist() == [1]
+    # It catches up, and lacks nothing any more.
+    run(writer(rows, tmp_path / "c"), path)
+    assert ids(path) == [0, 1, 2, 9]
+    assert table.vacuumForecast(0, streams=[str(tmp_path / "c")]).broken_streams.num_rows == 0

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakebed
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, SourceChangedError, UnsupportedFeatureError
 from streaming.conftest import Copy, append, expected
 
 
@@ -41,8 +41,9 @@ def test_a_delete_in_the_source_is_an_error_that_names_the_options(
 ) -> None:
     copy.run()
     spark.sql(f"DELETE FROM delta.`{source}` WHERE id = 1")
-    with pytest.raises(Exception, match="skipChangeCommits"):
+    with pytest.raises(SourceChangedError, match="version 3 ") as caught:
         copy.run()
+    assert "skipChangeCommits" in str(caught.value.hint)
     append(spark, source, range(6, 7))
     assert copy.run(skipChangeCommits=True) == expected(range(7))
 
@@ -124,15 +125,23 @@ def test_python_workers_read_streams_too(spark: SparkSession, source: str, copy:
         spark.conf.unset("spark.lakebed.dataPlane")
 
 
-def test_a_stream_in_sql(spark: SparkSession, source: str, tmp_path: Path) -> None:
+def test_a_stream_in_sql_reads_a_table_by_name(
+    spark: SparkSession, source: str, tmp_path: Path
+) -> None:
     if spark.version < "4.1":
         pytest.skip("Spark 4.0 has no FROM STREAM")
-    frame = spark.sql(f"SELECT id FROM STREAM delta.`{source}` WHERE id > 2")
-    assert frame.isStreaming
-    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
-    writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination(120)
-    rows = spark.read.parquet(str(tmp_path / "out")).collect()
-    assert sorted(row[0] for row in rows) == [3, 4, 5]
+    spark.sql(f"CREATE TABLE stream_in_sql USING delta LOCATION '{source}'")
+    try:
+        frame = spark.sql("SELECT id FROM STREAM stream_in_sql WHERE id > 2")
+        assert frame.isStreaming
+        writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "c"))
+        writer.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination(120)
+        rows = spark.read.parquet(str(tmp_path / "out")).collect()
+        assert sorted(row[0] for row in rows) == [3, 4, 5]
+    finally:
+        spark.sql("DROP TABLE stream_in_sql")
+    with pytest.raises(UnsupportedFeatureError, match="needs the name of a table"):
+        spark.sql(f"SELECT id FROM STREAM delta.`{source}`").schema  # noqa: B018
 
 
 def test_files_that_vacuum_removed_name_the_first_readable_version(

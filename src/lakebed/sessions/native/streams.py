@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from pyspark.sql import SparkSession
 
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, StorageError
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import JavaObject, Question
 from lakebed.sessions.native.read_plans import SCHEMA
@@ -20,12 +20,14 @@ from lakebed.settings.setting_table import (
 from lakebed.spark.columns.spark_types import type_json, visible_schema
 from lakebed.spark.errors.jvm_errors import reported_to
 from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.startup.bridge import java_value
 from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
 from lakebed.spec.time_travel_names import parse_time_travel
 from lakebed.streaming.batch_frames import batch_frame
 from lakebed.streaming.source.admission import Limit
+from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
 from lakebed.streaming.source.schema_evolution import check_allowed, merged_entry
 from lakebed.streaming.source.schema_log import SchemaLog
 from lakebed.streaming.source.source_log import SourceLog
@@ -42,7 +44,8 @@ def stream_schema(asked: Question) -> str:
     stream = _Opening(asked)
     log = stream.schema_log()
     if log is not None and log.current is not None and MERGE_SCHEMA_CHANGES.of(asked.session):
-        merged = merged_entry(SourceLog(stream.snapshot.store, log.current.table_id), log.current)
+        commits = SourceLog(stream.snapshot.store, log.current.table_id, fails_on_data_loss=False)
+        merged = merged_entry(commits, log.current)
         if merged is not None:
             log.write(merged, replaces=True)
     return _schema(TableStream(stream.snapshot, stream.options, log))
@@ -57,8 +60,18 @@ def open_stream(asked: Question) -> RunningStream:
         _check_location(session, str(opening.options.schema_location), path)
         log.check_source(path)
         check_allowed(log, opening.options, lambda name: session.conf.get(name, None), path)
-    stream = TableStream(opening.snapshot, opening.options, log, path)
+    checkpoint = _checkpoint(session, path)
+    stream = TableStream(opening.snapshot, opening.options, log, path, checkpoint)
     return RunningStream(session, stream, opening.root, _store_options(asked))
+
+
+def _checkpoint(session: SparkSession, source_path: str) -> QueryCheckpoint:
+    location, _, source = source_path.rpartition("/sources/")
+    try:
+        return QueryCheckpoint(open_location(session, location, {})[0], f"sources/{source}")
+    except StorageError:
+        # Spark may have its checkpoints where Lakebed has no store.
+        return QueryCheckpoint()
 
 
 class _Opening:
@@ -146,7 +159,7 @@ class RunningStream:
         plane = plane_for(self._session, store, self._root, self._options)
         batch = self._stream.batch(start, end)
         self._stream.check_files(batch)
-        return batch_frame(plane, store, batch)._jdf
+        return java_value(batch_frame(plane, store, batch))
 
     def _commit(self, end: str) -> None:
         self._stream.commit(end)

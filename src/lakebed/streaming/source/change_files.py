@@ -44,7 +44,7 @@ class ChangedFiles:
             last = end.index if end.version == version else len(initial)
             yield from self._included(initial.files(after.index, last))
             version += 1
-        for commit, _ in self._source.commits(version, last_version(end)):
+        for commit, _ in self._source.commits(version, last_version(end), was_seen=True):
             files = self._included(_files_of(commit))
             yield from (file for file in files if after.place < file.place <= end.place)
 

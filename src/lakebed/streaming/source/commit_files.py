@@ -40,7 +40,8 @@ class AppendedFiles:
             last = end.index if end.version == version else len(initial)
             yield from initial.files(after.index, last)
             version += 1
-        for file in self._committed(version, last_version(end), after):
+        found = self._committed(version, last_version(end), after, was_seen=True)
+        for file in found:
             if file.place > end.place:
                 return
             yield file
@@ -61,9 +62,9 @@ class AppendedFiles:
         yield from self._committed(version, last, at)
 
     def _committed(
-        self, version: int, last: int | None, after: SourceOffset
+        self, version: int, last: int | None, after: SourceOffset, *, was_seen: bool = False
     ) -> Iterator[IndexedFile]:
-        for commit, is_barrier in self._source.commits(version, last):
+        for commit, is_barrier in self._source.commits(version, last, was_seen=was_seen):
             files = appended(commit, self._source)
             for file in between_markers(commit.version, files, is_barrier=is_barrier):
                 if file.place > after.place:

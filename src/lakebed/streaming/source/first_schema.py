@@ -15,7 +15,7 @@ def resolved_schema(source: Source, start: int, end: int) -> tuple[Metadata, Pro
     """
     snapshot = source.snapshot_at(start)
     metadata, protocol = [snapshot.metadata], snapshot.protocol
-    for commit, _ in source.commits(start, end):
+    for commit, _ in source.commits(start, end, was_seen=True):
         metadata += [each for each in commit.actions if isinstance(each, Metadata)]
         for each in commit.actions:
             if isinstance(each, Protocol):

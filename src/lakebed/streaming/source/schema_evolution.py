@@ -56,11 +56,12 @@ def check_allowed(log: SchemaLog, asked: StreamOptions, session: Get, source_pat
 def merged_entry(commits: SourceLog, current: TrackedSchema) -> TrackedSchema | None:
     """The newest of the changes that follow an entry without any data in between, as one."""
     found = current
-    for commit in commits.commits(current.version):
+    for number, commit in enumerate(commits.commits(current.version), current.version):
         metadata = [each for each in commit.actions if isinstance(each, Metadata)]
         protocol = [each for each in commit.actions if isinstance(each, Protocol)]
         has_files = any(isinstance(each, (Add, Remove, AddCdc)) for each in commit.actions)
-        if has_files or not (metadata or protocol):
+        # Older commits may have been removed: then the change is as good as alone.
+        if commit.version != number or has_files or not (metadata or protocol):
             break
         found = replace(found, version=commit.version)
         if metadata:

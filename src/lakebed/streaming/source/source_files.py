@@ -76,9 +76,14 @@ class Source:
         self._guard = guard
         self._initial: InitialFiles | None = None
 
-    def commits(self, start: int, last: int | None) -> Iterator[tuple[SourceCommit, bool]]:
-        """With each commit, whether a stream with a schema log stops at it."""
-        for commit in self._commits.commits(start, last):
+    def commits(
+        self, start: int, last: int | None, *, was_seen: bool = False
+    ) -> Iterator[tuple[SourceCommit, bool]]:
+        """With each commit, whether a stream with a schema log stops at it.
+
+        `was_seen`: the last one was there when the batch was planned.
+        """
+        for commit in self._commits.commits(start, last, was_seen=was_seen):
             self._guard.check(commit)
             yield commit, self._guard.is_barrier(commit)
 

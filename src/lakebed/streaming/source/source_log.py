@@ -47,8 +47,10 @@ class SourceLog:
         self._newest: tuple[int, tuple[int, int]] | None = None
         """The version before the one that was last looked for, and the stamp of its commit."""
 
-    def commits(self, start: int, last: int | None = None) -> Iterator[SourceCommit]:
-        """All from `start` on, up to `last` or to the newest that is there."""
+    def commits(
+        self, start: int, last: int | None = None, *, was_seen: bool = False
+    ) -> Iterator[SourceCommit]:
+        """All from `start` on that are there, up to `last`. With `was_seen` that one was there."""
         version = start
         while last is None or version <= last:
             commit = self._commit(version)
@@ -57,7 +59,7 @@ class SourceLog:
                 version += 1
                 continue
             later = min((each for each in self._known if each > version), default=None)
-            if later is None and last is None:
+            if later is None and not was_seen:
                 return
             if self._fails:
                 raise self._lost(version, later, last)

@@ -31,6 +31,7 @@ from lakebed.streaming.source.offset import (
     SCHEMA_CHANGE,
     SourceOffset,
 )
+from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
 from lakebed.streaming.source.schema_guard import SchemaGuard
 from lakebed.streaming.source.schema_log import SchemaLog
 from lakebed.streaming.source.schema_rules import schema_of
@@ -65,6 +66,7 @@ class TableStream:
         options: StreamOptions,
         schema_log: SchemaLog | None = None,
         source_path: str = "",
+        checkpoint: QueryCheckpoint | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.options = options
@@ -80,7 +82,10 @@ class TableStream:
             ChangedFiles(self._source) if options.reads_changes else AppendedFiles(self._source)
         )
         self._tally = Tally(self._source, self._commits, self._files)
+        self._checkpoint = checkpoint or QueryCheckpoint()
+        self._is_first_question = True
         self._takes_what_is_there = False
+        self._planned: SourceOffset | None = None
         self._bound: SourceOffset | None = None
         self._has_checked_start = False
 
@@ -101,6 +106,7 @@ class TableStream:
 
         It is `start` if nothing is new, and None if a new stream has nothing to begin with.
         """
+        self._is_first_question = False
         after = None if start is None else self._offset(start)
         if self._takes_what_is_there:
             self._takes_what_is_there = False
@@ -111,6 +117,10 @@ class TableStream:
     def batch(self, start: str | None, end: str) -> SourceBatch:
         """The files behind `start`, up to and including `end`."""
         last = self._offset(end)
+        is_repeated, self._is_first_question = self._is_first_question, False
+        is_done = is_repeated and self._checkpoint.has_done_last_batch()
+        if is_done and not self._guard.wants_first_entry:
+            return self._read(last, ())
         after = self._begin(last) if start is None else self._offset(start)
         if start is not None and not after.is_initial:
             self._source.forget_initial()
@@ -145,7 +155,7 @@ class TableStream:
         all of these were read, only their number is known.
         """
         at = self._first if consumed is None else self._offset(consumed)
-        newest = self._commits.newest
+        newest = max(self._commits.newest, at.version if at.is_initial else -1)
         found = {"numVersionsOutstanding": max(newest + 1 - at.version, 0)}
         files = self._tally.behind(at, newest)
         if files is not None:
@@ -170,6 +180,10 @@ class TableStream:
         if not newest:
             return after
         self._check_start(at.version)
+        if after is None:
+            self._planned = at
+            if not at.is_initial:
+                self._checkpoint.write_start(at.version)
         return SourceOffset.after(self.table_id, newest[0].version, newest[0].index, at)
 
     def _at_barrier(self, after: SourceOffset) -> SourceOffset | None:
@@ -209,8 +223,11 @@ class TableStream:
 
     def _begin(self, end: SourceOffset) -> SourceOffset:
         """Where the first batch of a query begins, which ends at `end`."""
-        if self._start is not None:
-            return SourceOffset(self.table_id, self._start)
+        if self._planned is not None:
+            return self._planned
+        if self.options.has_start:
+            start = self._checkpoint.read_start(self.options)
+            return self._first if start is None else SourceOffset(self.table_id, start)
         version = end.version if end.is_initial else end.version - 1
         return SourceOffset(self.table_id, version, is_initial=True)
 
@@ -244,7 +261,7 @@ class TableStream:
         )
 
     def _commit_of(self, version: int) -> SourceCommit:
-        return next(self._commits.commits(version, version))
+        return next(self._commits.commits(version, version, was_seen=True))
 
     def _check_start(self, version: int) -> None:
         """Once for a run: whether the schema that held before the first commit can be read.

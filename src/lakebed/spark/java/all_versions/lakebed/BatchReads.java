@@ -34,7 +34,6 @@ public class BatchReads extends AbstractPartialFunction {
     if (before.found.isEmpty()) {
       return before.found;
     }
-    // An optimized plan may lack a table that it reads: counts come from the log.
     BatchReads after = new BatchReads(true);
     ((LogicalPlan) rows.queryExecution().optimizedPlan()).transformUpWithSubqueries(after);
     before.found.addAll(after.found);
@@ -52,7 +51,9 @@ public class BatchReads extends AbstractPartialFunction {
       FileIndex files = ((HadoopFsRelation) ((LogicalRelation) plan).relation()).location();
       boolean isStreaming = ((LogicalRelation) plan).isStreaming();
       if (files instanceof TableFiles && (isStreaming || ((TableFiles) files).follows())) {
-        add("root", files.rootPaths().apply(0).toString(), null);
+        // An optimized plan may lack a table that it reads: counts come from the log.
+        String chosen = isStreaming ? null : ((TableFiles) files).chosen();
+        add("root", files.rootPaths().apply(0).toString(), chosen);
       } else if (files instanceof DeltaFiles && isStreaming && !isPlanned) {
         add("root", files.rootPaths().apply(0).toString(), null);
       } else if (files instanceof DeltaFiles && isPlanned && !isStreaming

@@ -86,6 +86,11 @@ public class TableFiles implements FileIndex {
     return found;
   }
 
+  /** The name of the files that the last query has read; null before the first. */
+  synchronized String chosen() {
+    return current == null ? null : current.toString();
+  }
+
   private DeltaFiles asked(String request) {
     if (current == null || (follows && !request.equals("same\0" + current))) {
       String known = current == null ? "" : current.toString();
