@@ -1,4 +1,4 @@
-"""A small lakehouse on local Spark: ingest, query, refine, merge, a mistake, and time travel.
+"""A small lakehouse on local Spark: ingest, query, refine, merge, a mistake, time travel, streams.
 
 ./run demo [FOLDER]
 """
@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from demo_streams import Streams
 from display import show, title
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,6 +32,7 @@ def main(folder: Path) -> None:
     print(f"Spark {spark.version}, started in {time.monotonic() - start:.1f} s")
     try:
         Lakehouse(spark, folder).tell()
+        Streams(spark, folder / "streams").tell()
     finally:
         spark.stop()
     print(f"\nThe tables stay in {folder}")

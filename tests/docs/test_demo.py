@@ -76,6 +76,22 @@ def test_the_demo_shows_that_other_readers_see_the_same_table(shown: str) -> Non
     assert answers == [(name, "300,000", f"{total:,}") for name in names]
 
 
+def test_the_demo_streams_every_complete_order_into_silver_and_the_newest_into_gold(
+    shown: str,
+) -> None:
+    assert re.findall(r"^(bronze|silver) +(\S+)$", shown, re.MULTILINE) == [
+        ("bronze", "1,200"),
+        ("silver", "1,080"),
+    ]
+    newest = {"Ada": 4_599, "Grace": 4_597, "Mary": 4_598}
+    found = re.findall(r"^(Ada|Grace|Mary) +(\S+) +(\S+)$", shown, re.MULTILINE)
+    assert found == [(name, f"{n:,}", str(n % 50)) for name, n in newest.items()]
+    assert re.findall(r"^(\w+): version 1, 0 files behind$", shown, re.MULTILINE) == [
+        "silver",
+        "gold",
+    ]
+
+
 # --- without Spark -----------------------------------------------------------------------------
 
 
