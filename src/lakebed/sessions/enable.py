@@ -17,6 +17,7 @@ from pyspark.util import is_remote_only
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.connectors import PACKAGES, require_connectors, with_connectors
 from lakebed.settings.setting_table import ENABLED
+from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
 from lakebed.spark.internals.startup.versions import explained_start
 from lakebed.spark.session.session_kind import is_connect, is_served
 
@@ -63,6 +64,7 @@ def enable(spark: SparkSession) -> SparkSession:
     Sessions of Spark Connect too. Other formats and other sessions stay as they are. Enabling twice
     does no harm.
     """
+    raise_as_pyspark()
     if is_served(spark):
         # The server reads and writes them; the client is as it was.
         return spark

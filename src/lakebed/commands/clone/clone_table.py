@@ -79,6 +79,7 @@ def clone_table(source: Snapshot, log: TableLog, options: CloneOptions) -> Clone
         raise TableExistsError(
             f"{log.store.url} is already a Delta table",
             hint="choose another place, or clone over it with replace=True",
+            condition="DELTA_TABLE_ALREADY_EXISTS",
         )
     return _Clone(source, log, existing, options).run()
 

@@ -90,6 +90,7 @@ def find_files(store: Store) -> list[FoundFile]:
         raise InvalidArgumentError(
             f"there are no Parquet files in {store.url}",
             hint="give the folder that holds the files or the folders of their partitions",
+            condition="DELTA_EMPTY_DIRECTORY",
         )
     return [FoundFile(meta, _folder_values(meta.path)) for meta in sorted(metas)]
 
@@ -122,6 +123,7 @@ def check_partitioned(files: Sequence[FoundFile], columns: StructType | None) ->
                 f"{file.meta.path} is in folders of the partition columns {names}, but no "
                 "partition schema was given",
                 hint=f"give their types, such as partition_schema={guess!r}",
+                condition="DELTA_CONVERSION_NO_PARTITION_FOUND",
             )
     return StructType(())
 
@@ -295,6 +297,7 @@ class SchemaMerge:
         return SchemaMismatchError(
             f"the column {render_path(path)} is {known} in {other} but {new} in {file}",
             hint="nothing was changed; write one of the files anew with the type of the other",
+            condition="DELTA_FAILED_MERGE_SCHEMA_FILE",
         )
 
 

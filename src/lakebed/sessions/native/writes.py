@@ -141,6 +141,7 @@ def _check_path(asked: Question) -> None:
         raise InvalidArgumentError(
             f"{asked.request['name']} is at {asked.path}, not at {found}",
             hint="leave the option path out, or drop the name first",
+            condition="DELTA_TABLE_LOCATION_MISMATCH",
         )
 
 

@@ -104,6 +104,7 @@ def _check(column: NewColumn, schema: StructType) -> None:
         raise SchemaError(
             f"the table has a column {path} already",
             hint="names that differ only in case count as the same; choose another name",
+            condition="DELTA_DUPLICATE_COLUMNS_FOUND",
         )
     if column.parent and CHAR_VARCHAR in column.field.metadata:
         raise nested_limit(column.path)
