@@ -1,0 +1,194 @@
+"""delta-spark's own Python suites, unmodified, with `delta` standing for Lakebed.
+
+The suites are read from a checkout of delta-spark's repository and never copied. Each file runs in
+a process of its own, as there: this file is both what starts the processes and what they run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+SUITES = ("delta/tests", "delta/connect/tests")
+"""On classic sessions, and on Spark Connect."""
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+_ERRORS = "delta-spark's io.delta.exceptions"
+REACHES: Mapping[str, str] = {}
+"""Tests that need more of delta-spark than its public API, and the class or JAR that they need."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """What became of a test; `name` is its folder, file, class and method."""
+
+    name: str
+    outcome: str
+    reason: str = ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./run test --delta-suite")
+    parser.add_argument("checkout", type=Path, help="a checkout of delta-spark's repository")
+    parser.add_argument("-k", dest="only", default="", help="only tests with this in their name")
+    parser.add_argument("--file", help=argparse.SUPPRESS)
+    parser.add_argument("--results", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    python = given.checkout.resolve() / "python"
+    if given.file is not None:
+        _run_file(python, given.file, given.only, given.results)
+        return 0
+    files = [file for suite in SUITES for file in sorted((python / suite).glob("test_*.py"))]
+    if not files:
+        print(f"{given.checkout} has no python/{SUITES[0]}/test_*.py: give a checkout of the")
+        print("repository delta-io/delta")
+        return 2
+    tests = [test for file in files for test in _results(given, python, file)]
+    problems = print_report(tests, REACHES, of_all=not given.only)
+    return int(problems > 0)
+
+
+def print_report(tests: Sequence[Test], reaches: Mapping[str, str], *, of_all: bool) -> int:
+    """The counts, and each test that did not pass with its reason; how many are a surprise."""
+    surprises = []
+    for test in tests:
+        known = reaches.get(test.name)
+        if test.outcome == FAILED:
+            print(f"{'needs ' + known if known else 'FAILED'}: {test.name}\n    {test.reason}")
+        elif test.outcome == SKIPPED:
+            print(f"skipped by itself: {test.name}: {test.reason}")
+        if (test.outcome == FAILED) != (known is not None):
+            surprises.append(test)
+        if known is not None and test.outcome != FAILED:
+            print(f"{test.outcome}, and is listed as needing {known}: {test.name}")
+    missing = sorted(set(reaches) - {test.name for test in tests}) if of_all else []
+    for name in missing:
+        print(f"listed, but there is no such test: {name}")
+    for suite in SUITES:
+        found = [test for test in tests if test.name.startswith(f"{suite}/")]
+        counts = {each: sum(test.outcome == each for test in found) for each in _OUTCOMES}
+        listed = sum(test.name in reaches for test in found)
+        print(
+            f"{suite}: {counts[PASSED]} of {len(found)} pass; {counts[FAILED]} fail, {listed} of "
+            f"them listed; {counts[SKIPPED]} skip themselves"
+        )
+    return len(surprises) + len(missing)
+
+
+_OUTCOMES = (PASSED, FAILED, SKIPPED)
+
+
+def _results(given: argparse.Namespace, python: Path, file: Path) -> list[Test]:
+    """Those of one file, from a process that starts in an empty folder."""
+    name = str(file.relative_to(python))
+    print(f"==> {name}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        arguments = ["--file", name, "--results", str(results), "-k", given.only]
+        command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-I", __file__]
+        # A server of Spark Connect takes a free port, which its clients find, only for Spark's
+        # own tests.
+        environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, **_connect(name)}
+        log = Path(folder) / "log"
+        with log.open("wb") as output:
+            status = subprocess.run(
+                [*command, str(given.checkout.resolve()), *arguments],
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+            ).returncode
+        if not results.exists():
+            tail = log.read_text(errors="replace").strip()[-2000:]
+            return [Test(name, FAILED, f"ended with {status}: {tail}")]
+        return [Test(**each) for each in json.loads(results.read_text())]
+
+
+def _connect(name: str) -> dict[str, str]:
+    return {"SPARK_TESTING": "1"} if name.startswith(f"{SUITES[1]}/") else {}
+
+
+# --- in the process of a file ------------------------------------------------------------------
+
+
+def _run_file(python: Path, name: str, only: str, results: Path) -> None:
+    import lakebed
+
+    lakebed.install_as_delta()
+    for package in ("delta.testing", "delta.connect.testing"):
+        sys.modules[package] = _package(package, python / package.replace(".", "/"))
+    sys.path.append(str(python))
+    module = _module(python / name)
+    loader = unittest.TestLoader()
+    loader.testNamePatterns = [f"*{only}*"] if only else None
+    collected = _Collected(name)
+    loader.loadTestsFromModule(module).run(collected)
+    results.write_text(json.dumps([asdict(test) for test in collected.tests]))
+
+
+def _package(name: str, folder: Path) -> ModuleType:
+    """The checkout's own base classes of its tests."""
+    found = ModuleType(name)
+    found.__path__ = [str(folder)]
+    return found
+
+
+def _module(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"delta_suite_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class _Collected(unittest.TestResult):
+    """The outcome of each test."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self._file = file
+        self.tests: list[Test] = []
+
+    def addSuccess(self, test: Any) -> None:
+        self._add(test, PASSED, "")
+
+    def addSkip(self, test: Any, reason: str) -> None:
+        self._add(test, SKIPPED, reason)
+
+    def addFailure(self, test: Any, err: Any) -> None:
+        super().addFailure(test, err)
+        self._add(test, FAILED, _reason(err))
+
+    def addError(self, test: Any, err: Any) -> None:
+        super().addError(test, err)
+        self._add(test, FAILED, _reason(err))
+
+    def _add(self, test: Any, outcome: str, reason: str) -> None:
+        print(f"{outcome}: {test}", flush=True)
+        kind, _, method = str(test.id()).rpartition(".")
+        place = kind.rpartition(".")[2]
+        self.tests.append(Test(f"{self._file}::{place}.{method}", outcome, reason))
+
+
+def _reason(err: Any) -> str:
+    kind, error, _ = err
+    return f"{kind.__name__}: {str(error).strip()}"[:800].replace("\n", "\n    ")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
