@@ -42,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run test --delta-suite")
     parser.add_argument("checkout", type=Path, help="a checkout of delta-spark's repository")
     parser.add_argument("-k", dest="only", default="", help="only tests with this in their name")
+    parser.add_argument("--in", dest="within", default="", help="only files with this in their path")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     parser.add_argument("--results", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -49,29 +50,39 @@ def main(arguments: Sequence[str]) -> int:
     if given.file is not None:
         _run_file(python, given.file, given.only, given.results)
         return 0
-    files = [file for suite in SUITES for file in sorted((python / suite).glob("test_*.py"))]
+    files = [
+        file
+        for suite in SUITES
+        for file in sorted((python / suite).glob("test_*.py"))
+        if given.within in str(file.relative_to(python))
+    ]
     if not files:
-        print(f"{given.checkout} has no python/{SUITES[0]}/test_*.py: give a checkout of the")
-        print("repository delta-io/delta")
+        print(f"{given.checkout} has no such tests: give a checkout of the repository delta-io/delta")
         return 2
-    tests = [test for file in files for test in _results(given, python, file)]
-    problems = print_report(tests, REACHES, of_all=not given.only)
-    return int(problems > 0)
+    tests = []
+    for file in files:
+        found = _results(given, python, file)
+        print_outcomes(found, REACHES)
+        tests += found
+    return int(print_counts(tests, REACHES, of_all=not (given.only or given.within)) > 0)
 
 
-def print_report(tests: Sequence[Test], reaches: Mapping[str, str], *, of_all: bool) -> int:
-    """The counts, and each test that did not pass with its reason; how many are a surprise."""
-    surprises = []
+def print_outcomes(tests: Sequence[Test], reaches: Mapping[str, str]) -> None:
+    """Each test that did not pass, with its reason."""
     for test in tests:
         known = reaches.get(test.name)
-        if test.outcome == FAILED:
+        if known is not None and test.outcome != FAILED:
+            print(f"{test.outcome}, and is listed as needing {known}: {test.name}")
+        elif test.outcome == FAILED:
             print(f"{'needs ' + known if known else 'FAILED'}: {test.name}\n    {test.reason}")
         elif test.outcome == SKIPPED:
             print(f"skipped by itself: {test.name}: {test.reason}")
-        if (test.outcome == FAILED) != (known is not None):
-            surprises.append(test)
-        if known is not None and test.outcome != FAILED:
-            print(f"{test.outcome}, and is listed as needing {known}: {test.name}")
+    sys.stdout.flush()
+
+
+def print_counts(tests: Sequence[Test], reaches: Mapping[str, str], *, of_all: bool) -> int:
+    """Returns how many tests are a surprise: fail and are not listed, or the other way round."""
+    surprises = [test for test in tests if (test.outcome == FAILED) != (test.name in reaches)]
     missing = sorted(set(reaches) - {test.name for test in tests}) if of_all else []
     for name in missing:
         print(f"listed, but there is no such test: {name}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -66,7 +67,8 @@ def enable(spark: SparkSession) -> SparkSession:
     """
     raise_as_pyspark()
     if is_served(spark):
-        # The server reads and writes them; the client is as it was.
+        # The server reads and writes them. What its errors are called is all that a client needs.
+        import_module("lakebed.spark.errors.connect_conflicts")
         return spark
     # Late, because neither kind of session can count on what the other needs to be installed.
     if is_connect(spark):

@@ -42,7 +42,7 @@ def is_there(place: Place, mode: str) -> bool:
     refuse_foreign(place)
     if mode == REPLACE and not place.has_table():
         raise TableNotFoundError(
-            f"there is no Delta table {place.shown} to replace",
+            f"the Delta table {place.shown}, which is to be replaced, cannot be found",
             hint="write CREATE OR REPLACE",
             condition="DELTA_CANNOT_REPLACE_MISSING_TABLE",
         )
@@ -81,7 +81,7 @@ def existing_table(place: Place, stated: TableDefinition) -> Snapshot:
 
 def unnamed_table(place: Place) -> TableExistsError:
     return TableExistsError(
-        f"{place.location} is already a Delta table, though without the name {place.shown}",
+        f"{place.location} already exists as a Delta table, though without the name {place.shown}",
         hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "
         "CREATE OR REPLACE TABLE replaces it",
     )

@@ -70,7 +70,7 @@ def create_table(target: AlterTarget, definition: TableDefinition, mode: Mode) -
         snapshot = _open(target)
         if snapshot is not None and mode == "create":
             raise TableExistsError(
-                f"{target.log.store.url} is already a Delta table",
+                f"the Delta table {target.log.store.url} already exists",
                 hint="use createIfNotExists or createOrReplace, or another location",
             )
         if snapshot is not None and mode == "create_if_not_exists":

@@ -164,7 +164,7 @@ def refuse_taken(place: Place) -> None:
         raise name_taken(place.shown)
     if place.has_table() and place.database is None:
         raise TableExistsError(
-            f"{place.location} is already a Delta table",
+            f"the Delta table {place.location} already exists",
             hint="say IF NOT EXISTS or OR REPLACE, or choose another place",
         )
 

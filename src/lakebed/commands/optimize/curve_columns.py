@@ -115,8 +115,8 @@ def checked_curve_columns(
     for column in columns:
         if column.path[0].lower() in partitions:
             raise InvalidArgumentError(
-                f"the table is partitioned by {column.path[0]!r}, so all rows of a file have "
-                "the same value there",
+                f"{column.path[0]} is a partition column. Z-Ordering can only be performed on data "
+                "columns",
                 hint="leave it out of ZORDER BY",
                 condition="DELTA_ZORDERING_ON_PARTITION_COLUMN",
             )

@@ -132,7 +132,9 @@ class _Optimize:
         others = [path for path in references(found) if path[0].lower() not in partitions]
         if others:
             raise InvalidArgumentError(
-                f"WHERE names {render_path(others[0])}, which the table is not partitioned by",
+                f"Predicate references non-partition column '{render_path(others[0])}'. Only the "
+                f"partition columns may be referenced: "
+                f"[{', '.join(self._snapshot.partition_columns)}]",
                 hint=f"use only {list(self._snapshot.partition_columns)}"
                 if partitions
                 else "the table has no partitions: leave WHERE out",

@@ -85,7 +85,7 @@ def write_table(
         snapshot = known if known is not None else _open(log)
         if snapshot is not None and options.mode in ("error", "errorifexists"):
             raise TableExistsError(
-                f"{log.store.url} is already a Delta table",
+                f"the Delta table {log.store.url} already exists",
                 hint="use mode='append' or mode='overwrite', or another path",
                 condition="DELTA_PATH_EXISTS",
             )

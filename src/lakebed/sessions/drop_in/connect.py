@@ -1,7 +1,7 @@
 """`delta.connect`: the same `DeltaTable`, which takes sessions of both kinds."""
 
 import lakebed.tables as tables
-from lakebed.sessions.drop_in import connect_exceptions as exceptions
+from lakebed.spark.errors import connect_conflicts as exceptions
 from lakebed.tables.delta_table import DeltaTable
 
 __all__ = ["DeltaTable", "exceptions", "tables"]

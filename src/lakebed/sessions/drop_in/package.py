@@ -32,7 +32,7 @@ MODULES: Mapping[str, ModuleType] = {
 }
 _CONNECT = {
     "delta.connect": "lakebed.sessions.drop_in.connect",
-    "delta.connect.exceptions": "lakebed.sessions.drop_in.connect_exceptions",
+    "delta.connect.exceptions": "lakebed.spark.errors.connect_conflicts",
     "delta.connect.tables": "lakebed.tables",
 }
 """Imported when the program does: the client of Spark Connect needs packages of its own."""

@@ -36,7 +36,7 @@ class Condition:
 
 def condition_of(error: LakebedError) -> Condition:
     if error.condition is not None:
-        return Condition(error.condition, _STATES[error.condition])
+        return Condition(error.condition, _STATES.get(error.condition, _UNKNOWN_STATE))
     name, state, _ = _BY_CODE.get(error.code, (error.code, _UNKNOWN_STATE, None))
     return Condition(name, state)
 
@@ -46,7 +46,8 @@ def family_of(kind: type[LakebedError], condition: str | None) -> Family:
         # delta-spark checks these in Python, before Spark is asked.
         return Family.OTHER
     if condition is not None:
-        return _FAMILIES[condition]
+        # A server with a newer Lakebed may send one that is not here.
+        return _FAMILIES.get(condition, Family.OTHER)
     return _BY_CODE[kind.code][2] if kind.code in _BY_CODE else Family.OTHER
 
 
@@ -120,5 +121,141 @@ _BY_CODE: Mapping[str, tuple[str, str, Family]] = {
     "UNSUPPORTED_FEATURE": ("UNSUPPORTED_FEATURE", _UNKNOWN_STATE, Family.ANALYSIS),
     "VERSION_NOT_FOUND": ("DELTA_VERSION_NOT_FOUND", "22003", Family.ANALYSIS),
 }
-_STATES: Mapping[str, str] = {}
-_FAMILIES: Mapping[str, Family] = {}
+
+# --- conditions of single cases: by family and SQL state --------------------------------------
+
+_OTHERS: Mapping[Family, Mapping[str, tuple[str, ...]]] = {
+    Family.ANALYSIS: {
+        "0A000": (
+            "DELTA_ADD_CONSTRAINTS",
+            "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
+        ),
+        "0AKDC": (
+            "DELTA_CREATE_TABLE_IDENTIFIER_LOCATION_MISMATCH",
+            "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
+            "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+            "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+            "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
+            "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN",
+        ),
+        "0AKDE": ("DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",),
+        "22000": ("DELTA_CLUSTERING_COLUMN_MISSING_STATS",),
+        "23512": ("DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",),
+        "42000": (
+            "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
+            "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
+            "DELTA_INVALID_INVENTORY_SCHEMA",
+        ),
+        "42601": (
+            "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
+            "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
+            "DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED",
+            "DELTA_MERGE_MISSING_WHEN",
+            "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        ),
+        "42613": (
+            "DELTA_CLUSTERING_WITH_ZORDER_BY",
+            "DELTA_CLUSTER_BY_WITH_PARTITIONED_BY",
+            "DELTA_TABLE_LOCATION_MISMATCH",
+            "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",
+        ),
+        "42616": ("DELTA_UNSET_NON_EXISTENT_PROPERTY",),
+        "42621": (
+            "DELTA_INVALID_GENERATED_COLUMN_REFERENCES",
+            "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN",
+        ),
+        "42701": ("DELTA_DUPLICATE_COLUMNS_ON_UPDATE_TABLE",),
+        "42703": (
+            "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
+            "DELTA_MISSING_SET_COLUMN",
+            "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        ),
+        "42704": ("DELTA_CONSTRAINT_DOES_NOT_EXIST",),
+        "42710": ("DELTA_CONSTRAINT_ALREADY_EXISTS",),
+        "42711": ("DELTA_DUPLICATE_COLUMNS_FOUND",),
+        "42808": (
+            "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
+            "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
+        ),
+        "42816": ("DELTA_TIMESTAMP_INVALID",),
+        "428GU": ("DELTA_EMPTY_DATA",),
+        "42996": ("DELTA_INVALID_PARTITION_COLUMN_TYPE",),
+        "429BQ": (
+            "DELTA_CANNOT_UPDATE_STRUCT_FIELD",
+            "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
+            "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
+        ),
+        "42K04": ("DELTA_PATH_EXISTS",),
+        "42K05": ("DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",),
+        "42K09": ("DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",),
+        "42KD6": ("DELTA_CONVERSION_NO_PARTITION_FOUND",),
+        "42KD7": (
+            "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
+            "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
+            "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
+            "DELTA_SET_LOCATION_SCHEMA_MISMATCH",
+        ),
+        "42KDG": ("DELTA_METADATA_MISMATCH.PARTITIONING_MISMATCH",),
+        "42P01": ("DELTA_CANNOT_REPLACE_MISSING_TABLE",),
+        "42P07": ("DELTA_TABLE_ALREADY_EXISTS",),
+        "42P10": (
+            "DELTA_CLUSTERING_COLUMNS_MISMATCH",
+            "DELTA_NON_PARTITION_COLUMN_REFERENCE",
+        ),
+        "54000": ("DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",),
+        "F0000": ("DELTA_UNKNOWN_CONFIGURATION",),
+        "KD00D": ("DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",),
+    },
+    Family.PARSE: {
+        "42601": ("PARSE_SYNTAX_ERROR",),
+    },
+    Family.ARGUMENT: {
+        "0AKDC": (
+            "DELTA_MODE_NOT_SUPPORTED",
+            "DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF",
+        ),
+        "22003": (
+            "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE",
+            "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
+        ),
+        "42601": ("DELTA_ONEOF_IN_TIMETRAVEL",),
+        "42613": ("DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",),
+        "42616": ("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",),
+        "42P10": ("DELTA_ZORDERING_ON_PARTITION_COLUMN",),
+    },
+    Family.UNSUPPORTED: {
+        "0AKDC": (
+            "DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING",
+            "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
+        ),
+        "42601": ("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED",),
+        "428H2": ("DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",),
+        "42939": ("DELTA_CANNOT_MODIFY_TABLE_PROPERTY",),
+    },
+    Family.OTHER: {
+        "0AKDC": (
+            "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+        ),
+        "22000": ("DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",),
+        "42000": ("DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",),
+        "42711": ("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",),
+        "42K03": ("DELTA_EMPTY_DIRECTORY",),
+        "42KDA": ("DELTA_FAILED_MERGE_SCHEMA_FILE",),
+        "55000": (
+            "DELTA_CANNOT_VACUUM_LITE",
+            "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
+            "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
+            "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT",
+        ),
+        "56038": ("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",),
+        "KD00E": ("DELTA_ICEBERG_COMPAT_VIOLATION.FILES_NOT_ICEBERG_COMPAT",),
+    },
+}
+_STATES: Mapping[str, str] = {
+    name: state for each in _OTHERS.values() for state, names in each.items() for name in names
+}
+_FAMILIES: Mapping[str, Family] = {
+    name: family for family, each in _OTHERS.items() for names in each.values() for name in names
+}

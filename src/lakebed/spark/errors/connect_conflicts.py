@@ -1,13 +1,20 @@
-"""`delta.connect.exceptions`: conflicts as clients of Spark Connect raise them.
+"""Conflicts of commits as clients of Spark Connect raise them: `delta.connect.exceptions`.
 
 A server says of which class its exception is, by the names of delta-spark's. That may be Lakebed's
-server or delta-spark's own. Importing this module teaches PySpark the names.
+server or delta-spark's own. Importing this module teaches PySpark the names; it needs the packages
+of Spark Connect.
 """
+
+from __future__ import annotations
+
+from functools import cache
 
 from pyspark.errors.exceptions import connect
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
+from lakebed.errors import ConflictError, LakebedError
 from lakebed.spark.errors import conflict_names
+from lakebed.spark.errors.conditions import conflict_class
 
 __all__ = [
     "ConcurrentAppendException",
@@ -61,6 +68,21 @@ class ConcurrentTransactionException(
     SparkConnectGrpcException, conflict_names.ConcurrentTransactionException
 ):
     """Another commit has the same application transaction."""
+
+
+def as_client_error(error: LakebedError) -> LakebedError:
+    """The same error, a conflict also as one of the classes here."""
+    if isinstance(error, ConflictError):
+        error.__class__ = _client_kind(type(error))
+    return error
+
+
+@cache
+def _client_kind(kind: type[ConflictError]) -> type[ConflictError]:
+    body = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+    bases = (kind, globals()[conflict_class(kind)])
+    made: type[ConflictError] = type(kind.__name__, bases, body)
+    return made
 
 
 # The names of delta-spark's module, which its own tests look at.
