@@ -24,7 +24,6 @@ SUITES = ("delta/tests", "delta/connect/tests")
 """On classic sessions, and on Spark Connect."""
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
-_ERRORS = "delta-spark's io.delta.exceptions"
 REACHES: Mapping[str, str] = {}
 """Tests that need more of delta-spark than its public API, and the class or JAR that they need."""
 
@@ -108,9 +107,7 @@ def _results(given: argparse.Namespace, python: Path, file: Path) -> list[Test]:
         results = Path(folder) / "results.json"
         arguments = ["--file", name, "--results", str(results), "-k", given.only]
         command = [sys.executable, "-P" if sys.version_info >= (3, 11) else "-I", __file__]
-        # A server of Spark Connect takes a free port, which its clients find, only for Spark's
-        # own tests.
-        environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, **_connect(name)}
+        environ = {**os.environ, "PYSPARK_PYTHON": sys.executable}
         log = Path(folder) / "log"
         with log.open("wb") as output:
             status = subprocess.run(
@@ -128,10 +125,6 @@ def _results(given: argparse.Namespace, python: Path, file: Path) -> list[Test]:
         return [Test(**each) for each in json.loads(results.read_text())]
 
 
-def _connect(name: str) -> dict[str, str]:
-    return {"SPARK_TESTING": "1"} if name.startswith(f"{SUITES[1]}/") else {}
-
-
 # --- in the process of a file ------------------------------------------------------------------
 
 
@@ -139,6 +132,8 @@ def _run_file(python: Path, name: str, only: str, results: Path) -> None:
     import lakebed
 
     lakebed.install_as_delta()
+    if name.startswith(f"{SUITES[1]}/"):
+        _take_free_ports()
     for package in ("delta.testing", "delta.connect.testing"):
         sys.modules[package] = _package(package, python / package.replace(".", "/"))
     sys.path.append(str(python))
@@ -148,6 +143,17 @@ def _run_file(python: Path, name: str, only: str, results: Path) -> None:
     collected = _Collected(name)
     loader.loadTestsFromModule(module).run(collected)
     results.write_text(json.dumps([asdict(test) for test in collected.tests]))
+
+
+def _take_free_ports() -> None:
+    """Servers of Spark Connect take a free port, which their clients find, for Spark's own tests.
+
+    The JVM starts before that, because Spark's analyzer makes checks of its own for them.
+    """
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+    os.environ["SPARK_TESTING"] = "1"
 
 
 def _package(name: str, folder: Path) -> ModuleType:

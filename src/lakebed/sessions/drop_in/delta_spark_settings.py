@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 
-from lakebed.settings.setting_table import SERVER
+from lakebed.settings.setting_table import PYTHON, SERVER
 from lakebed.spark.internals.connect.connect_server import RELATIONS, TABLE_CALLS
 
 _LOG = logging.getLogger("lakebed")
@@ -70,7 +71,12 @@ def _server_settings(settings: Mapping[str, str]) -> dict[str, str]:
         return {}
     others = [name for name in plugins if name != _CONNECT_PLUGIN]
     relations = [*_names(settings.get(RELATIONS, "")), TABLE_CALLS]
-    return {_PLUGINS: ",".join(others), RELATIONS: ",".join(relations), SERVER.name: "true"}
+    return {
+        _PLUGINS: ",".join(others),
+        RELATIONS: ",".join(relations),
+        SERVER.name: "true",
+        PYTHON.name: settings.get(PYTHON.name, sys.executable),
+    }
 
 
 def translate_submit_arguments(text: str) -> str:

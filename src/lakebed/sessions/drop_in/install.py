@@ -22,6 +22,7 @@ from lakebed.sessions.enable import enable
 from lakebed.settings.setting_table import SERVER
 from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
 from lakebed.spark.internals.connect.connect_server import start_service
+from lakebed.spark.internals.startup.bridge import set_up
 from lakebed.spark.internals.startup.session_start import Hooks, hook_sessions
 from lakebed.spark.session.session_kind import is_connect, is_enabled
 
@@ -80,7 +81,8 @@ def _check_not_imported() -> None:
 def _started(context: SparkContext) -> None:
     if context.getConf().get(SERVER.name) == "true":
         spark = SparkSession(context)
-        enable(spark)
+        # This process is the client. The JVM starts another one that answers for the server.
+        set_up(spark)
         start_service(spark)
 
 

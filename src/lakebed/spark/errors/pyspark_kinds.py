@@ -33,13 +33,15 @@ def raise_as_pyspark() -> None:
 
 @cache
 def _kind_for(kind: type[LakebedError], condition: str | None) -> type[LakebedError]:
-    own = _own_kind(kind)
-    bases = [base for base in _BASES[family_of(own, condition)] if not issubclass(own, base)]
-    if issubclass(own, errors.ConflictError):
-        named = getattr(conflict_names, conflict_class(own))
+    if issubclass(kind, _OfPySpark):
+        # Raised again by the class of another error.
+        return kind
+    bases = [base for base in _BASES[family_of(kind, condition)] if not issubclass(kind, base)]
+    if issubclass(kind, errors.ConflictError):
+        named = getattr(conflict_names, conflict_class(kind))
         bases = [named, conflict_names.DeltaConcurrentModificationException]
-    body = {"__module__": own.__module__, "__doc__": own.__doc__, "__str__": _shown}
-    made: type[LakebedError] = type(own.__name__, (own, _OfPySpark, *bases), body)
+    body = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__str__": _shown}
+    made: type[LakebedError] = type(kind.__name__, (kind, _OfPySpark, *bases), body)
     return made
 
 
@@ -59,6 +61,11 @@ def _shown(error: LakebedError) -> str:
 
 class _OfPySpark:
     """What PySpark's exceptions can be asked."""
+
+    def __init__(self, *given: Any) -> None:
+        # PySpark's own would look the condition up among Spark's.
+        assert isinstance(self, Exception)
+        Exception.__init__(self, *given)
 
     def getCondition(self) -> str:
         return condition_of(self._error).name
