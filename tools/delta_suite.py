@@ -24,7 +24,23 @@ SUITES = ("delta/tests", "delta/connect/tests")
 """On classic sessions, and on Spark Connect."""
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
-REACHES: Mapping[str, str] = {}
+_CLASSIC = f"{SUITES[0]}/test_deltatable.py::DeltaTableTests"
+_CONNECT = f"{SUITES[1]}/test_deltatable.py::DeltaTableTests"
+_EXCEPTIONS = f"{SUITES[0]}/test_exceptions.py::DeltaExceptionTests"
+_PIP = f"{SUITES[0]}/test_pip_utils.py::PipUtilsCustomJarsTests"
+_TEST_FEATURES = "org.apache.spark.sql.delta.TestRemovableWriterFeature"
+REACHES: Mapping[str, str] = {
+    f"{_CLASSIC}.test_dropFeatureSupport": _TEST_FEATURES,
+    f"{_CONNECT}.test_dropFeatureSupport": _TEST_FEATURES,
+    f"{_CLASSIC}.test_verify_paritionedBy_compatibility": "io.delta.tables.DeltaTableBuilder",
+    f"{_EXCEPTIONS}.test_capture_delta_analysis_exception": (
+        "org.apache.spark.sql.delta.DeltaErrors"
+    ),
+    f"{_EXCEPTIONS}.test_capture_delta_illegal_argument_exception": (
+        "org.apache.spark.sql.delta.DeltaErrors"
+    ),
+    f"{_PIP}.test_maven_jar_loaded": "the JAR io.delta:delta-spark",
+}
 """Tests that need more of delta-spark than its public API, and the class or JAR that they need."""
 
 
@@ -41,7 +57,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run test --delta-suite")
     parser.add_argument("checkout", type=Path, help="a checkout of delta-spark's repository")
     parser.add_argument("-k", dest="only", default="", help="only tests with this in their name")
-    parser.add_argument("--in", dest="within", default="", help="only files with this in their path")
+    parser.add_argument(
+        "--in", dest="within", default="", help="only files with this in their path"
+    )
     parser.add_argument("--file", help=argparse.SUPPRESS)
     parser.add_argument("--results", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -56,7 +74,9 @@ def main(arguments: Sequence[str]) -> int:
         if given.within in str(file.relative_to(python))
     ]
     if not files:
-        print(f"{given.checkout} has no such tests: give a checkout of the repository delta-io/delta")
+        print(
+            f"{given.checkout} has no such tests: give a checkout of the repository delta-io/delta"
+        )
         return 2
     tests = []
     for file in files:

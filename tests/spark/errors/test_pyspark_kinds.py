@@ -95,7 +95,10 @@ def test_an_error_has_delta_sparks_class_condition_and_state(
 
 
 def test_what_python_would_refuse_is_a_type_or_value_error_and_no_analysis() -> None:
-    for kind, base in ((errors.ArgumentTypeError, TypeError), (errors.ArgumentValueError, ValueError)):
+    for kind, base in (
+        (errors.ArgumentTypeError, TypeError),
+        (errors.ArgumentValueError, ValueError),
+    ):
         error = kind("x")
         assert isinstance(error, base)
         assert isinstance(error, errors.InvalidArgumentError)

@@ -40,6 +40,10 @@ _CONNECT = {
 
 def register() -> None:
     sys.modules.update(MODULES)
+    for name, module in MODULES.items():
+        above, _, last = name.rpartition(".")
+        if above:
+            setattr(MODULES[above], last, module)
     sys.meta_path.insert(0, _CONNECT_MODULES)
 
 
