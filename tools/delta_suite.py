@@ -45,7 +45,7 @@ REACHES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Test:
+class Ran:
     """What became of a test; `name` is its folder, file, class and method."""
 
     name: str
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     return int(print_counts(tests, REACHES, of_all=not (given.only or given.within)) > 0)
 
 
-def print_outcomes(tests: Sequence[Test], reaches: Mapping[str, str]) -> None:
+def print_outcomes(tests: Sequence[Ran], reaches: Mapping[str, str]) -> None:
     """Each test that did not pass, with its reason."""
     for test in tests:
         known = reaches.get(test.name)
@@ -99,7 +99,7 @@ def print_outcomes(tests: Sequence[Test], reaches: Mapping[str, str]) -> None:
     sys.stdout.flush()
 
 
-def print_counts(tests: Sequence[Test], reaches: Mapping[str, str], *, of_all: bool) -> int:
+def print_counts(tests: Sequence[Ran], reaches: Mapping[str, str], *, of_all: bool) -> int:
     """Returns how many tests are a surprise: fail and are not listed, or the other way round."""
     surprises = [test for test in tests if (test.outcome == FAILED) != (test.name in reaches)]
     missing = sorted(set(reaches) - {test.name for test in tests}) if of_all else []
@@ -119,7 +119,7 @@ def print_counts(tests: Sequence[Test], reaches: Mapping[str, str], *, of_all: b
 _OUTCOMES = (PASSED, FAILED, SKIPPED)
 
 
-def _results(given: argparse.Namespace, python: Path, file: Path) -> list[Test]:
+def _results(given: argparse.Namespace, python: Path, file: Path) -> list[Ran]:
     """Those of one file, from a process that starts in an empty folder."""
     name = str(file.relative_to(python))
     print(f"==> {name}", file=sys.stderr, flush=True)
@@ -141,8 +141,8 @@ def _results(given: argparse.Namespace, python: Path, file: Path) -> list[Test]:
             ).returncode
         if not results.exists():
             tail = log.read_text(errors="replace").strip()[-2000:]
-            return [Test(name, FAILED, f"ended with {status}: {tail}")]
-        return [Test(**each) for each in json.loads(results.read_text())]
+            return [Ran(name, FAILED, f"ended with {status}: {tail}")]
+        return [Ran(**each) for each in json.loads(results.read_text())]
 
 
 # --- in the process of a file ------------------------------------------------------------------
@@ -199,7 +199,7 @@ class _Collected(unittest.TestResult):
     def __init__(self, file: str) -> None:
         super().__init__()
         self._file = file
-        self.tests: list[Test] = []
+        self.tests: list[Ran] = []
 
     def addSuccess(self, test: Any) -> None:
         self._add(test, PASSED, "")
@@ -219,7 +219,7 @@ class _Collected(unittest.TestResult):
         print(f"{outcome}: {test}", flush=True)
         kind, _, method = str(test.id()).rpartition(".")
         place = kind.rpartition(".")[2]
-        self.tests.append(Test(f"{self._file}::{place}.{method}", outcome, reason))
+        self.tests.append(Ran(f"{self._file}::{place}.{method}", outcome, reason))
 
 
 def _reason(err: Any) -> str:
