@@ -22,7 +22,8 @@ class LakebedError(Exception):
     parameters: Mapping[str, str] | None = None
 
     def __new__(cls, *given: Any, condition: str | None = None, **named: Any) -> Self:  # noqa: ARG004
-        return super().__new__(_raised_kind(cls, condition), *given)
+        kind: type[Self] = _raised_kind(cls, condition)
+        return super().__new__(kind, *given)
 
     def __init__(
         self,

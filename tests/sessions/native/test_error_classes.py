@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.java_gateway import is_instance_of
 from pyspark.errors import (
     AnalysisException,
     IllegalArgumentException,
@@ -81,7 +82,7 @@ STATEMENTS: dict[str, tuple[type[Exception], str, str]] = {
     "RESTORE TABLE t TO VERSION AS OF 99": (AnalysisException, "DELTA_VERSION_NOT_FOUND", "22003"),
     "ALTER TABLE t DROP COLUMN p": (
         AnalysisException,
-        "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN",
+        "DELTA_UNSUPPORTED_DROP_COLUMN",
         "0AKDC",
     ),
 }
@@ -153,8 +154,7 @@ def test_exceptions_of_the_jvm_have_the_same_names(sql: SparkSession) -> None:
         ("ProtocolChangedException", "java.util.ConcurrentModificationException"),
     ):
         error = errors.of(family, "[CODE] text", "CODE", "DELTA_CONDITION", "42000", told)
-        kind = sql.sparkContext._jvm.java.lang.Class.forName(base)
-        assert kind.isInstance(error), family
+        assert is_instance_of(sql.sparkContext._gateway, error, base), family
         assert (error.getCode(), error.getCondition()) == ("CODE", "DELTA_CONDITION")
         assert (error.getSqlState(), error.getMessage()) == ("42000", "[CODE] text")
         assert dict(error.getMessageParameters()) == {"a": "b"}

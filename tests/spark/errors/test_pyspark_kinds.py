@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -153,8 +154,6 @@ def test_every_condition_in_the_source_has_a_state_and_a_family() -> None:
     assert len(found) > 60
     for name in found:
         assert condition_of(errors.SchemaError("x", condition=name)).sql_state != "KD000", name
-    plain = {each for each in found if not each.startswith("DELTA_")}
-    assert plain <= {"PARSE_SYNTAX_ERROR"}
 
 
 def test_a_condition_of_a_newer_server_is_kept() -> None:
@@ -180,9 +179,10 @@ def test_without_spark_errors_are_as_plain_as_before() -> None:
 
 
 def _conditions() -> Iterator[str]:
+    """All names like those of delta-spark's conditions, wherever they are raised."""
     for file in SOURCE.rglob("*.py"):
+        if file.name == "conditions.py":
+            continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "condition":
-                value = node.value
-                if isinstance(value, ast.Constant) and str(value.value).isupper():
-                    yield str(value.value)
+            if isinstance(node, ast.Constant) and re.fullmatch(r"DELTA_[A-Z_.]+", str(node.value)):
+                yield str(node.value)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from lakebed import errors
+import lakebed.errors as errors
 from lakebed.errors import LakebedError
 
 
@@ -137,7 +137,9 @@ _OTHERS: Mapping[Family, Mapping[str, tuple[str, ...]]] = {
             "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
             "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
             "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
+            "DELTA_UNSUPPORTED_DROP_COLUMN",
             "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN",
+            "DELTA_UNSUPPORTED_RENAME_COLUMN",
         ),
         "0AKDE": ("DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",),
         "22000": ("DELTA_CLUSTERING_COLUMN_MISSING_STATS",),

@@ -7,8 +7,6 @@ of Spark Connect.
 
 from __future__ import annotations
 
-from functools import cache
-
 from pyspark.errors.exceptions import connect
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
@@ -73,16 +71,10 @@ class ConcurrentTransactionException(
 def as_client_error(error: LakebedError) -> LakebedError:
     """The same error, a conflict also as one of the classes here."""
     if isinstance(error, ConflictError):
-        error.__class__ = _client_kind(type(error))
+        kind = type(error)
+        body = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        error.__class__ = type(kind.__name__, (kind, globals()[conflict_class(kind)]), body)
     return error
-
-
-@cache
-def _client_kind(kind: type[ConflictError]) -> type[ConflictError]:
-    body = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-    bases = (kind, globals()[conflict_class(kind)])
-    made: type[ConflictError] = type(kind.__name__, bases, body)
-    return made
 
 
 # The names of delta-spark's module, which its own tests look at.

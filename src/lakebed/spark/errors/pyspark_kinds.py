@@ -8,7 +8,6 @@ and `getCondition()` tells what delta-spark would. See docs/decisions/0047.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from pyspark.errors import (
@@ -20,7 +19,7 @@ from pyspark.errors import (
     UnsupportedOperationException,
 )
 
-from lakebed import errors
+import lakebed.errors as errors
 from lakebed.errors import LakebedError
 from lakebed.spark.errors import conflict_names
 from lakebed.spark.errors.conditions import Family, condition_of, conflict_class, family_of
@@ -31,11 +30,16 @@ def raise_as_pyspark() -> None:
     errors.choose_kinds(_kind_for)
 
 
-@cache
 def _kind_for(kind: type[LakebedError], condition: str | None) -> type[LakebedError]:
-    if issubclass(kind, _OfPySpark):
-        # Raised again by the class of another error.
-        return kind
+    found = _made.get((kind, condition))
+    if found is None:
+        # A class that was made here raises another error.
+        found = kind if issubclass(kind, _OfPySpark) else _make(kind, condition)
+        _made[kind, condition] = found
+    return found
+
+
+def _make(kind: type[LakebedError], condition: str | None) -> type[LakebedError]:
     bases = [base for base in _BASES[family_of(kind, condition)] if not issubclass(kind, base)]
     if issubclass(kind, errors.ConflictError):
         named = getattr(conflict_names, conflict_class(kind))
@@ -47,9 +51,11 @@ def _kind_for(kind: type[LakebedError], condition: str | None) -> type[LakebedEr
 
 def _own_kind(kind: type[LakebedError]) -> type[LakebedError]:
     """The class in `lakebed.errors`, also for one that was made here."""
-    if not issubclass(kind, _OfPySpark):
-        return kind
-    return next(base for base in kind.__mro__[1:] if not issubclass(base, _OfPySpark))
+    return next(
+        base
+        for base in kind.__mro__
+        if issubclass(base, LakebedError) and not issubclass(base, _OfPySpark)
+    )
 
 
 def _shown(error: LakebedError) -> str:
@@ -107,6 +113,7 @@ def _again(
     return error
 
 
+_made: dict[tuple[type[LakebedError], str | None], type[LakebedError]] = {}
 _BASES: Mapping[Family, tuple[type[Exception], ...]] = {
     Family.ANALYSIS: (AnalysisException,),
     Family.PARSE: (ParseException,),
