@@ -95,7 +95,15 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         store, root = open_location(_checked_session(sparkSession), _checked_path(path), options)
         log = TableLog(store)
         # Opened for what it finds: no table, or one that this version of Lakebed cannot read.
-        log.snapshot()
+        try:
+            log.snapshot()
+        except TableNotFoundError as error:
+            raise TableNotFoundError(
+                error.message,
+                hint=error.hint,
+                condition="DELTA_MISSING_DELTA_TABLE",
+                parameters={"tableName": path},
+            ) from error
         return cls(sparkSession, log, root, options)
 
     @classmethod

@@ -78,7 +78,11 @@ STATEMENTS: dict[str, tuple[type[Exception], str, str]] = {
         "21506",
     ),
     "OPTIMIZE t ZORDER BY": (ParseException, "PARSE_SYNTAX_ERROR", "42601"),
-    "UPDATE t SET p = 'x', p = 'y'": (AnalysisException, "INVALID_ARGUMENT", "KD000"),
+    "UPDATE t SET p = 'x', p = 'y'": (
+        AnalysisException,
+        "DELTA_CONFLICT_SET_COLUMN",
+        "42701",
+    ),
     "RESTORE TABLE t TO VERSION AS OF 99": (AnalysisException, "DELTA_VERSION_NOT_FOUND", "22003"),
     "ALTER TABLE t DROP COLUMN p": (
         AnalysisException,

@@ -104,6 +104,9 @@ def partition_values(file: FoundFile, columns: StructType) -> dict[str, str | No
             f"{file.meta.path} is in folders of the partition columns {names}, but the partition "
             f"schema has {expected}",
             hint="give the partition columns in the order of the folders",
+            condition="DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME"
+            if len(names) == len(expected)
+            else "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
         )
     pairs = zip(columns.fields, file.values, strict=True)
     return {
@@ -123,7 +126,7 @@ def check_partitioned(files: Sequence[FoundFile], columns: StructType | None) ->
                 f"{file.meta.path} is in folders of the partition columns {names}, but no "
                 "partition schema was given",
                 hint=f"give their types, such as partition_schema={guess!r}",
-                condition="DELTA_CONVERSION_NO_PARTITION_FOUND",
+                condition="DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
             )
     return StructType(())
 

@@ -49,7 +49,7 @@ def assignments(
                 raise InvalidArgumentError(
                     f"both {render_path(other)} and {render_path(path)} are given a value",
                     hint="set a column or its fields, each of them once",
-                    condition="DELTA_DUPLICATE_COLUMNS_ON_UPDATE_TABLE",
+                    condition="DELTA_CONFLICT_SET_COLUMN",
                 )
         found[path] = Assignment(path, data_type, value)
     return list(found.values())
@@ -162,7 +162,9 @@ def _unknown(name: str, part: str, inside: DataType) -> SchemaError:
     near = get_close_matches(part, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {known}"
     return SchemaError(
-        f"the table has no column {name!r}", hint=hint, condition="DELTA_MISSING_SET_COLUMN"
+        f"the table has no column {name!r}",
+        hint=hint,
+        condition="UNRESOLVED_COLUMN.WITH_SUGGESTION",
     )
 
 

@@ -227,7 +227,6 @@ def _check_partitioning(old: Metadata, options: WriteOptions) -> None:
         raise SchemaMismatchError(
             f"the table is partitioned by {list(old.partition_columns)}, not by {list(asked)}",
             hint="leave partition_by out, or overwrite with overwrite_schema=True",
-            condition="DELTA_METADATA_MISMATCH.PARTITIONING_MISMATCH",
         )
 
 
@@ -268,6 +267,7 @@ def _partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, .
     if columns and len(columns) >= len(schema.fields):
         raise InvalidArgumentError(
             "a table needs at least one column that is not a partition column",
+            condition="ALL_PARTITION_COLUMNS_NOT_ALLOWED",
             hint="leave a column out of partition_by",
         )
     for field in fields:

@@ -153,8 +153,10 @@ def _java_error(error: JavaObject, message: str) -> LakebedError | None:
         return None
     code, known = str(error.getCode()), list(_known_errors(LakebedError))
     kind = next((each for each in known if each.code == code), LakebedError)
-    own = LakebedError.__new__(kind)
-    LakebedError.__init__(own, message.removeprefix(f"[{code}] "))
+    named = str(error.getCondition())
+    condition = None if named in (code, condition_of(kind.__new__(kind)).name) else named
+    own = LakebedError.__new__(kind, condition=condition)
+    LakebedError.__init__(own, message.removeprefix(f"[{code}] "), condition=condition)
     return own
 
 

@@ -82,6 +82,8 @@ final class Defaults {
     if (!rows.isOfWidth(width)) {
       throw Errors.analysis(
           "SCHEMA_MISMATCH",
+          "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+          "42802",
           "the rows have other columns, but values are needed for " + width
               + "\n  hint: list the columns that the rows have, as in INSERT INTO t (a, b) ...");
     }

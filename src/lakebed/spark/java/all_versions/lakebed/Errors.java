@@ -45,6 +45,14 @@ public final class Errors {
     throw new IllegalStateException("not reached");
   }
 
+  /** The same for what delta-spark or Spark has a name for. */
+  static RuntimeException analysis(
+      String code, String condition, String sqlState, String message) {
+    ErrorDetails details = new ErrorDetails(code, condition, sqlState, Collections.emptyMap());
+    Internals.raise(new AnalysisError("[" + code + "] " + message, details));
+    throw new IllegalStateException("not reached");
+  }
+
   /** For a statement that cannot be understood. */
   static RuntimeException syntax(String code, String message) {
     ErrorDetails details =

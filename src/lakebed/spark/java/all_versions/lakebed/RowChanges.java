@@ -171,7 +171,11 @@ class RowChanges {
       Column value = isDefault(each.value()) ? null : names.column(each.value());
       String path = path(each.key());
       if (values.containsKey(path)) {
-        throw Errors.analysis("INVALID_ARGUMENT", "the column " + path + " is assigned twice");
+        throw Errors.analysis(
+            "INVALID_ARGUMENT",
+            "DELTA_CONFLICT_SET_COLUMN",
+            "42701",
+            "the column " + path + " is assigned twice");
       }
       values.put(path, value);
     }
