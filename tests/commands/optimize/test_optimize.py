@@ -107,7 +107,7 @@ def test_partitions_and_where(spark: SparkSession, tmp_path: Path) -> None:
     assert files(path).num_rows == 2 + 6
     with pytest.raises(InvalidArgumentError, match="references non-partition column"):
         table.optimize().where("id = 3").executeCompaction()
-    with pytest.raises(InvalidArgumentError, match="partitioned by 'part'"):
+    with pytest.raises(InvalidArgumentError, match="part is a partition column"):
         table.optimize().executeZOrderBy("part")
 
 

@@ -90,7 +90,7 @@ def test_a_table_whose_name_has_an_at_sign_is_itself(spark: SparkSession, tmp_pa
         ({"versionAsOf": "new"}, "", InvalidArgumentError, "versionAsOf is 'new'"),
         ({"versionAsOf": 1, "timestampAsOf": "2026-01-02"}, "", InvalidArgumentError, "not both"),
         ({"versionAsOf": 1}, "@v1", InvalidArgumentError, "an option names one too"),
-        ({}, "@20261399000000000", InvalidArgumentError, "is not a time"),
+        ({}, "@20261399000000000", InvalidArgumentError, "cannot be converted to a valid"),
     ],
 )
 def test_what_is_no_version_of_the_table_is_refused(
