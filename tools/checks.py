@@ -106,6 +106,10 @@ def coverage(*, of_all: bool) -> tuple[Check, ...]:
     )
 
 
+def delta_suite(arguments: list[str]) -> Check:
+    return Check("delta-spark's", ("tools/delta_suite.py", *arguments))
+
+
 def pytest(arguments: list[str]) -> Check:
     return Check("tests", ("-m", "pytest", *arguments))
 

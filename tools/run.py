@@ -17,6 +17,7 @@ from checks import (
     Check,
     contract,
     coverage,
+    delta_suite,
     java,
     measured,
     pytest,
@@ -48,6 +49,7 @@ Lakebed: Delta Lake for PySpark, written in Python.
   ./run test --spark 4.4  try a Spark that Lakebed does not know yet, and show what broke
   ./run test --peers      Lakebed beside delta-spark, on the Spark that its JAR is for
   ./run test --coverage   every test, and which branches of the source none of them takes
+  ./run test --delta-suite PATH  delta-spark's own Python tests, from a checkout, on Lakebed
   ./run test --stores     the servers of object stores that can be had, and the tests on them
   ./run check             only the static checks: format, lint, types, layers, Java
   ./run tidy              repair formatting and what else ruff can repair
@@ -78,6 +80,8 @@ def demo(arguments: list[str]) -> int:
 def test(arguments: list[str]) -> int:
     if arguments and arguments[0] == "--peers":
         return _test_peers(arguments[1:])
+    if arguments and arguments[0] == "--delta-suite":
+        return _test_delta_suite(arguments[1:])
     if arguments and arguments[0] == "--stores":
         return _test_stores(arguments[1:])
     if arguments and arguments[0] == "--coverage":
@@ -199,6 +203,13 @@ def _test_peers(arguments: list[str]) -> int:
     named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     suite = pytest(arguments if named else [PEERS, *arguments])
     return report(run_checks(_environment(DEV, SPARK_OF_PEERS), (suite,)))
+
+
+def _test_delta_suite(arguments: list[str]) -> int:
+    """Their own tests, which stay in their checkout."""
+    _require_java()
+    given = [str(Path(each).resolve()) if Path(each).is_dir() else each for each in arguments]
+    return report(run_checks(_environment(DEV), (delta_suite(given),)))
 
 
 def _measure_coverage(arguments: list[str]) -> int:

@@ -3,22 +3,68 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class LakebedError(Exception):
-    """The root of all errors. `code` never changes; `hint` says what to do next."""
+    """The root of all errors. `code` never changes; `hint` says what to do next.
+
+    `condition` is delta-spark's name for this very case, where that is narrower than `code`, and
+    `parameters` are what delta-spark tells of it.
+    """
 
     code = "LAKEBED"
+    condition: str | None = None
+    parameters: Mapping[str, str] | None = None
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __new__(cls, *given: Any, condition: str | None = None, **named: Any) -> Self:  # noqa: ARG004
+        kind: type[Self] = _raised_kind(cls, condition)
+        return super().__new__(kind, *given)
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        condition: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> None:
         self.message = presentable(message)
         self.hint = None if hint is None else presentable(hint)
+        if condition is not None:
+            self.condition = condition
+        if parameters is not None:
+            self.parameters = {name: presentable(str(each)) for name, each in parameters.items()}
         super().__init__(self.message)
 
     def __str__(self) -> str:
         text = f"[{self.code}] {self.message}"
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+Kind = Callable[[type[Any], "str | None"], type[Any]]
+
+
+def choose_kinds(choose: Kind) -> None:
+    """From now on an error is of the class that `choose` gives for its own class and condition.
+
+    That is a subclass. Where PySpark is in use it is one of PySpark's exceptions too, which no
+    class here can be: tables without Spark do without PySpark.
+    """
+    global _raised_kind
+    _raised_kind = choose
+
+
+def _same(kind: type[Any], condition: str | None) -> type[Any]:
+    del condition
+    return kind
+
+
+_raised_kind: Kind = _same
 
 
 def presentable(text: str) -> str:
@@ -57,6 +103,14 @@ class InvalidArgumentError(LakebedError):
     """An argument of a call is wrong; nothing was changed."""
 
     code = "INVALID_ARGUMENT"
+
+
+class ArgumentTypeError(InvalidArgumentError, TypeError):
+    """An argument of a call has a wrong type."""
+
+
+class ArgumentValueError(InvalidArgumentError, ValueError):
+    """An argument of a call is missing, or has a value that it cannot have."""
 
 
 # --- storage -----------------------------------------------------------------------------------
@@ -168,10 +222,16 @@ class UnsupportedFeatureError(LakebedError):
     code = "UNSUPPORTED_FEATURE"
 
     def __init__(
-        self, message: str, *, features: Sequence[str] = (), hint: str | None = None
+        self,
+        message: str,
+        *,
+        features: Sequence[str] = (),
+        hint: str | None = None,
+        condition: str | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> None:
         self.features = tuple(features)
-        super().__init__(message, hint=hint)
+        super().__init__(message, hint=hint, condition=condition, parameters=parameters)
 
 
 class UnsupportedSparkError(LakebedError):

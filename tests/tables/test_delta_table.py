@@ -251,19 +251,23 @@ def test_a_limit_that_is_no_number_is_refused(table: DeltaTable, limit: Any) -> 
 WRONG: dict[str, Callable[[DeltaTable, DataFrame], Any]] = {
     "condition of delete": lambda t, _: t.delete(3),
     "condition of update": lambda t, _: t.update(True, {"x": "1"}),
-    "update is given no set": lambda t, _: t.update({"x": "1"}),
-    "set of update is of type list": lambda t, _: t.update(set=[("x", "1")]),
-    "a key in set of update": lambda t, _: t.update(set={1: "1"}),
-    "the value of 'x' in set of update is of type int": lambda t, _: t.update(set={"x": 1}),
-    "the value of 'x' in set of update is of type None": lambda t, _: t.update(set={"x": None}),
-    "source of merge is of type None": lambda t, _: t.merge(None, "true"),
-    "source of merge is of type str": lambda t, _: t.merge("s", "true"),
-    "merge is given no condition": lambda t, s: t.merge(s, None),
+    "set of update cannot be None": lambda t, _: t.update({"x": "1"}),
+    "set of update must be a dict, not list": lambda t, _: t.update(set=[("x", "1")]),
+    "Keys of dict in set of update": lambda t, _: t.update(set={1: "1"}),
+    "that of 'x' is of type int": lambda t, _: t.update(set={"x": 1}),
+    "that of 'x' is of type None": lambda t, _: t.update(set={"x": None}),
+    "source of merge must be DataFrame, not None": lambda t, _: t.merge(None, "true"),
+    "source of merge must be DataFrame, not str": lambda t, _: t.merge("s", "true"),
+    "condition of merge cannot be None": lambda t, s: t.merge(s, None),
     "condition of merge": lambda t, s: t.merge(s, 1),
     "condition of whenMatchedDelete": lambda t, s: t.merge(s, "true").whenMatchedDelete(1),
-    "no set": lambda t, s: t.merge(s, "true").whenMatchedUpdate("true"),
-    "no values": lambda t, s: t.merge(s, "true").whenNotMatchedInsert("true"),
-    "of whenNotMatchedBySourceUpdate is of type str": lambda t, s: t.merge(
+    "set of whenMatchedUpdate cannot be None": lambda t, s: t.merge(s, "true").whenMatchedUpdate(
+        "true"
+    ),
+    "values of whenNotMatchedInsert cannot be None": lambda t, s: t.merge(
+        s, "true"
+    ).whenNotMatchedInsert("true"),
+    "of whenNotMatchedBySourceUpdate must be a dict, not str": lambda t, s: t.merge(
         s, "true"
     ).whenNotMatchedBySourceUpdate(set="x = 1"),
     "without a WHEN": lambda t, s: t.merge(s, "true").execute(),

@@ -73,6 +73,7 @@ def restore_table(
         raise InvalidArgumentError(
             "restore needs a version or a timestamp, and one of them alone",
             hint="give for example version=3",
+            condition="DELTA_ONEOF_IN_TIMETRAVEL",
         )
     latest = log.snapshot()
     wanted = log.snapshot(version, timestamp)

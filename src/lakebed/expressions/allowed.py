@@ -67,6 +67,7 @@ def check_parts(
             raise SchemaError(
                 f"{what} ({sql}) names {'.'.join(name)!r}, which is not a column that it can use",
                 hint="correct it, or drop it from the table",
+                condition="DELTA_INVALID_GENERATED_COLUMN_REFERENCES",
             )
         calls.append(name)
     if parts.others:

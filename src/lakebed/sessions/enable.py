@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from pyspark.util import is_remote_only
 from lakebed.errors import InvalidArgumentError
 from lakebed.sessions.connectors import PACKAGES, require_connectors, with_connectors
 from lakebed.settings.setting_table import ENABLED
+from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
 from lakebed.spark.internals.startup.versions import explained_start
 from lakebed.spark.session.session_kind import is_connect, is_served
 
@@ -63,8 +65,10 @@ def enable(spark: SparkSession) -> SparkSession:
     Sessions of Spark Connect too. Other formats and other sessions stay as they are. Enabling twice
     does no harm.
     """
+    raise_as_pyspark()
     if is_served(spark):
-        # The server reads and writes them; the client is as it was.
+        # The server reads and writes them. What its errors are called is all that a client needs.
+        import_module("lakebed.spark.errors.connect_conflicts")
         return spark
     # Late, because neither kind of session can count on what the other needs to be installed.
     if is_connect(spark):

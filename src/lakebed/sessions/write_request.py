@@ -118,6 +118,7 @@ class WriteRequest:
             raise InvalidArgumentError(
                 "txnAppId and txnVersion go together",
                 hint="give both, and the same pair again when the write is repeated",
+                condition="DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",
             )
         return app, version
 

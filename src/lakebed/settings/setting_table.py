@@ -196,6 +196,12 @@ CASTS_FOLLOW_ANSI = Setting(
     False,
     "`true`: UPDATE and MERGE convert values by `spark.sql.ansi.enabled` instead",
 )
+CASTS_BY_NAME = Setting(
+    f"{_DELTA}dml.insert.dfByName.allowImplicitCasts",
+    kinds.FLAG,
+    True,
+    "`false`: `saveAsTable` and `writeTo` refuse values of other types than the table's",
+)
 PARTITION_OVERWRITE = Setting(
     "spark.sql.sources.partitionOverwriteMode",
     kinds.choice("static", "dynamic"),

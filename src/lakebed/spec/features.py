@@ -131,6 +131,7 @@ def protocol_for(
         raise InvalidArgumentError(
             f"A clustered table cannot be partitioned too, by {', '.join(partition_columns)}",
             hint="Cluster the table or partition it, not both.",
+            condition="DELTA_CLUSTER_BY_WITH_PARTITIONED_BY",
         )
     return _weakest(names)
 
@@ -389,6 +390,8 @@ def _known(name: str) -> str:
         raise UnsupportedFeatureError(
             f"There is no table feature {name} that Lakebed knows",
             features=[name],
+            condition="DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
+            parameters={"configs": name},
             hint=f"Did you mean {_BY_LOWER_NAME[near[0]]}?" if near else "Check its spelling.",
         )
     return known

@@ -138,6 +138,7 @@ def _codec(data_type: DataType, column: str | None) -> _Codec:
         raise PartitionValueError(
             f"{where} of type {data_type} cannot be a partition column",
             hint="Partition by strings, numbers, booleans, dates, timestamps or binaries.",
+            condition="INVALID_PARTITION_COLUMN_DATA_TYPE",
         )
     return codec
 

@@ -356,6 +356,7 @@ def _check_settable(known: Property[Any]) -> None:
         raise TablePropertyError(
             f"The table property {known.key} belongs to the table's writers and cannot be set",
             hint=f"Leave {known.key} out.",
+            condition="DELTA_CANNOT_MODIFY_TABLE_PROPERTY",
         )
 
 
@@ -370,4 +371,6 @@ def _check_constraint(key: str, spelled: str, value: str) -> None:
 def _unknown(key: str) -> TablePropertyError:
     near = get_close_matches(key.lower(), _SPELLING, n=1)
     hint = f"Did you mean {_SPELLING[near[0]]}?" if near else "Names of your own need no 'delta.'."
-    return TablePropertyError(f"There is no table property {key}", hint=hint)
+    return TablePropertyError(
+        f"There is no table property {key}", hint=hint, condition="DELTA_UNKNOWN_CONFIGURATION"
+    )

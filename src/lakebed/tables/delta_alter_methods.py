@@ -20,7 +20,7 @@ from lakebed.commands.alter.upgrade_protocol import add_feature, upgrade_protoco
 from lakebed.commands.create.create_table import Mode
 from lakebed.commands.target.column_names import ColumnName
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import ArgumentTypeError, ArgumentValueError
 from lakebed.log.table_log import TableLog
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import is_connect
@@ -81,6 +81,10 @@ class DeltaAlterMethods:
 
         With `truncateHistory` the versions that use it go too, once they are old enough.
         """
+        if truncateHistory is not None and not isinstance(truncateHistory, bool):
+            raise ArgumentValueError(
+                f"truncateHistory needs to be a boolean but got '{type(truncateHistory)}'"
+            )
         chosen = False if truncateHistory is None else truncateHistory
         drop_feature(self._alter, featureName, truncate_history=chosen)
 
@@ -161,7 +165,7 @@ class DeltaAlterMethods:
     def _builder(cls, session: Any, mode: Mode) -> DeltaTableBuilder[Self]:
         found = SparkSession.getActiveSession() if session is None else session
         if not isinstance(found, SparkSession) and not is_connect(found):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"{type(session).__name__} is not a Spark session",
                 hint="give the session, as in DeltaTable.create(spark)",
             )

@@ -23,7 +23,7 @@ from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.vacuum.vacuum import vacuum_table
 from lakebed.commands.vacuum.vacuum_options import VacuumOptions, settings_of
 from lakebed.commands.vacuum.vacuum_report import VacuumResult
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import ArgumentTypeError, ArgumentValueError, InvalidArgumentError
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.settings.setting_table import (
@@ -84,7 +84,7 @@ class DeltaServiceMethods:
         table of Parquet files: the name then leads to the Delta table.
         """
         if not isinstance(sparkSession, SparkSession) and not is_connect(sparkSession):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"{type(sparkSession).__name__} is not a Spark session",
                 hint="give the session first: DeltaTable.convertToDelta(spark, 'parquet.`...`')",
             )
@@ -108,8 +108,8 @@ class DeltaServiceMethods:
     def restoreToVersion(self, version: int) -> DataFrame:
         """Bring back the rows and the metadata of a version. One row with what was done."""
         if isinstance(version, bool) or not isinstance(version, int):
-            raise InvalidArgumentError(
-                f"version={version!r} is of type {type(version).__name__}",
+            raise ArgumentValueError(
+                f"version needs to be an int but got '{type(version)}'",
                 hint="give a whole number",
             )
         return self._restored(restore_table(self._log, version, options=self._restoring()).metrics)
@@ -403,8 +403,11 @@ def _as_own(schema: Any) -> Any:
 
 def _checked_text(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value:
-        raise InvalidArgumentError(
-            f"{name}={value!r} is of type {type(value).__name__}", hint="give a text"
+        raise ArgumentValueError(
+            f"{name} needs to be a string but got '{type(value)}'"
+            if not isinstance(value, str)
+            else f"{name} is empty",
+            hint="give a string",
         )
     return value
 

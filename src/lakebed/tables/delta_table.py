@@ -14,11 +14,18 @@ from lakebed.commands.delete_rows import delete_rows
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import update_rows
-from lakebed.errors import InvalidArgumentError, LakebedError, TableNotFoundError
+from lakebed.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    InvalidArgumentError,
+    LakebedError,
+    TableNotFoundError,
+)
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import with_readable
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name, path_in
 from lakebed.spark.columns.bound_columns import TableFrames
+from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.read.read_request import follows_tables
@@ -38,6 +45,9 @@ from lakebed.tables.merge_builder import (
 )
 from lakebed.tables.optimize_builder import DeltaOptimizeBuilder
 from lakebed.tables.server_sessions import served_class
+
+# Whoever has this class uses Spark, also without `lakebed.enable`.
+raise_as_pyspark()
 
 
 class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
@@ -85,7 +95,15 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         store, root = open_location(_checked_session(sparkSession), _checked_path(path), options)
         log = TableLog(store)
         # Opened for what it finds: no table, or one that this version of Lakebed cannot read.
-        log.snapshot()
+        try:
+            log.snapshot()
+        except TableNotFoundError as error:
+            raise TableNotFoundError(
+                error.message,
+                hint=error.hint,
+                condition="DELTA_MISSING_DELTA_TABLE",
+                parameters={"tableName": path},
+            ) from error
         return cls(sparkSession, log, root, options)
 
     @classmethod
@@ -171,14 +189,15 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         `execute()`.
         """
         if not isinstance(source, DataFrame):
-            raise InvalidArgumentError(
-                f"the source of merge is of type {type(source).__name__}",
+            kind = ArgumentValueError if source is None else ArgumentTypeError
+            raise kind(
+                f"the source of merge must be DataFrame, not {type(source).__name__}",
                 hint="give a DataFrame of the same Spark session",
             )
         checked = checked_condition(condition, "merge")
         if checked is None:
-            raise InvalidArgumentError(
-                "merge is given no condition",
+            raise ArgumentValueError(
+                "the condition of merge cannot be None",
                 hint='say which rows belong together, as in "t.id = s.id"',
             )
         return DeltaMergeBuilder(self._target(), source, checked)
@@ -210,7 +229,7 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         if limit is not None and (
             isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
         ):
-            raise InvalidArgumentError(
+            raise ArgumentValueError(
                 f"limit={limit!r} is not a number of commits", hint="give a whole number from 0 on"
             )
         found = self._log.history(limit)
@@ -261,7 +280,7 @@ def _with_structs(history: pa.Table) -> pa.Table:
 
 def _checked_session(session: Any) -> SparkSession:
     if not isinstance(session, SparkSession) and not is_connect(session):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"{type(session).__name__} is not a Spark session",
             hint='give the session first: DeltaTable.forPath(spark, "/data/orders")',
         )
@@ -270,7 +289,7 @@ def _checked_session(session: Any) -> SparkSession:
 
 def checked_alias(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"{name!r} is not a name for a table", hint='give a text such as "t"'
         )
     return name
@@ -283,7 +302,7 @@ def _has_table(session: SparkSession, path: str) -> bool:
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"{name!r} is not the name of a table",
             hint='give a text, such as DeltaTable.forName(spark, "shop.orders")',
         )
@@ -292,7 +311,7 @@ def _checked_name(name: Any) -> str:
 
 def _checked_path(path: Any) -> str:
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"{path!r} is not the path of a table",
             hint='give a folder or a URL, such as DeltaTable.forPath(spark, "/data/orders")',
         )
@@ -304,7 +323,7 @@ def _checked_options(options: Any) -> dict[str, str]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"hadoopConf is of type {type(options).__name__}",
             hint='give a dict, such as {"fs.s3a.access.key": "..."}',
         )
@@ -313,9 +332,10 @@ def _checked_options(options: Any) -> dict[str, str]:
             raise InvalidArgumentError(
                 f"{name!r} in hadoopConf says nothing about a store",
                 hint="names begin with fs. or dfs., or are storage options such as aws_region",
+                condition="DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF",
             )
         if not isinstance(value, str):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"the value of {name!r} in hadoopConf is of type {type(value).__name__}",
                 hint="give all values as text",
             )

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from lakebed.commands.merge.merge_request import Action, Clause, Kind, MergeRequest
 from lakebed.commands.merge.merge_rows import merge_rows
 from lakebed.commands.target.row_target import RowTarget
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import ArgumentTypeError, ArgumentValueError
 
 Condition: TypeAlias = str | Column
 """SQL text, or a Column."""
@@ -158,8 +158,9 @@ def checked_condition(condition: Any, call: str) -> Condition | None:
     """A condition as it was given, if it is one; None stands for all rows."""
     if condition is None or isinstance(condition, str | Column):
         return condition
-    raise InvalidArgumentError(
-        f"the condition of {call} is of type {type(condition).__name__}",
+    raise ArgumentTypeError(
+        f"the condition of {call} must be a Spark SQL Column or a string, not "
+        f"{type(condition).__name__}",
         hint="give SQL text such as \"status = 'open'\", or a Column such as "
         'col("status") == "open"',
     )
@@ -168,13 +169,13 @@ def checked_condition(condition: Any, call: str) -> Condition | None:
 def checked_values(values: Any, argument: str, call: str) -> dict[str, str | Column]:
     """A copy of new values by columns, which the user cannot change any more."""
     if values is None:
-        raise InvalidArgumentError(
-            f"{call} is given no {argument}",
+        raise ArgumentValueError(
+            f"{argument} of {call} cannot be None",
             hint=f'name it: {call}({argument}={{"status": "\'open\'"}})',
         )
     if not isinstance(values, Mapping):
-        raise InvalidArgumentError(
-            f"{argument} of {call} is of type {type(values).__name__}",
+        raise ArgumentTypeError(
+            f"{argument} of {call} must be a dict, not {type(values).__name__}",
             hint="give a dict of names of columns and their new values",
         )
     for name, value in values.items():
@@ -191,12 +192,14 @@ def counts_frame(session: SparkSession, counts: Mapping[str, int]) -> DataFrame:
 
 def _check_value(name: Any, value: Any, where: str) -> None:
     if not isinstance(name, str):
-        raise InvalidArgumentError(
-            f"a key in {where} is of type {type(name).__name__}: {name!r}",
-            hint="keys are names of columns as text",
+        raise ArgumentTypeError(
+            f"Keys of dict in {where} must contain only strings: {name!r} is of type "
+            f"{type(name).__name__}",
+            hint="keys are names of columns",
         )
     if not isinstance(value, str | Column):
-        raise InvalidArgumentError(
-            f"the value of {name!r} in {where} is of type {type(value).__name__}: {value!r}",
+        raise ArgumentTypeError(
+            f"Values of dict in {where} must contain only Columns and strings: that of {name!r} "
+            f"is of type {type(value).__name__}: {value!r}",
             hint='give a Column such as lit(3), or an expression in SQL as text such as "3"',
         )

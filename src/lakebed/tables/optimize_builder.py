@@ -14,7 +14,7 @@ from lakebed.commands.optimize.optimize_request import OptimizeRequest
 from lakebed.commands.optimize.upgrade_uniform import upgrade_uniform
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.row_target import RowTarget
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import ArgumentTypeError, ArgumentValueError, InvalidArgumentError
 from lakebed.spec.actions import Add
 from lakebed.spec.iceberg_compat import COMPATS
 
@@ -29,7 +29,7 @@ class DeltaOptimizeBuilder:
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
         """Only in the partitions for which this SQL condition is true."""
         if not isinstance(partitionFilter, str) or not partitionFilter.strip():
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"{partitionFilter!r} is not a condition",
                 hint="""give a text such as "day = '2026-01-31'" """.strip(),
             )
@@ -52,7 +52,7 @@ class DeltaOptimizeBuilder:
         if len(cols) == 1 and isinstance(cols[0], list | tuple):
             names = cols[0]
         if not names or not all(isinstance(name, str) for name in names):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"{names!r} are not names of columns", hint='give names: executeZOrderBy("id")'
             )
         paths = tuple(to_path(name) for name in names)
@@ -71,7 +71,7 @@ class DeltaOptimizeBuilder:
         compatibility (SQL: REORG TABLE ... APPLY (UPGRADE UNIFORM (...)))."""
         version = icebergCompatVersion
         if isinstance(version, bool) or not isinstance(version, int) or version not in COMPATS:
-            raise InvalidArgumentError(
+            raise ArgumentValueError(
                 f"{version!r} is not a version of Iceberg compatibility that tables can be "
                 "upgraded to",
                 hint="there are 1 and 2",

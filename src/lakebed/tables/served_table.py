@@ -20,6 +20,7 @@ from lakebed.commands.merge.merge_request import Clause
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame, TableFrames
 from lakebed.spark.columns.spark_types import incoming_schema
+from lakebed.spark.errors.connect_conflicts import as_client_error
 from lakebed.spark.errors.encoded_errors import find_encoded
 from lakebed.spark.internals.column_reference import Reference
 from lakebed.spark.internals.connect import connect_plans
@@ -215,7 +216,7 @@ class _Call:
         if isinstance(answer, dict) and "error" in answer:
             error = find_encoded(answer["error"])
             assert error is not None
-            raise error
+            raise as_client_error(error)
         return unpacked_answer(answer)
 
     def _free(self, column: Column) -> Column:

@@ -19,7 +19,12 @@ from lakebed.commands.create.create_table import Mode, TableDefinition, create_t
 from lakebed.commands.create.named_tables import Place, create_named, place_at, place_for
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.metadata_change import AlterTarget
-from lakebed.errors import InvalidArgumentError, SchemaError
+from lakebed.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    InvalidArgumentError,
+    SchemaError,
+)
 from lakebed.settings.setting_table import DEFAULT_PROPERTIES
 from lakebed.spark.catalog.table_names import parts_in
 from lakebed.spark.session.session_settings import all_settings
@@ -193,6 +198,7 @@ class DeltaTableBuilder(Generic[T]):
             raise InvalidArgumentError(
                 "it is not known where the table is to be",
                 hint='say it: .tableName("shop.orders") or .location("/data/orders")',
+                condition="DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
             )
         return place_at(self._spark, self._location)
 
@@ -203,7 +209,7 @@ class DeltaTableBuilder(Generic[T]):
 
 def generated_field(field: StructField, always: Any, by_default: Any) -> StructField:
     if always is not None and by_default is not None:
-        raise InvalidArgumentError("give generatedAlwaysAs or generatedByDefaultAs, not both")
+        raise ArgumentValueError("give generatedAlwaysAs or generatedByDefaultAs, not both")
     if isinstance(always, str):
         return field.with_metadata({GENERATION_EXPRESSION: always})
     generator = by_default if always is None else always
@@ -215,12 +221,14 @@ def generated_field(field: StructField, always: Any, by_default: Any) -> StructF
         raise SchemaError(
             f"the identity column {field.name!r} is of type {field.data_type}",
             hint="identity columns are of type bigint",
+            condition="DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
+            parameters={"dataType": field.data_type},
         )
     if not generator.step or not all(
         isinstance(number, int) and not isinstance(number, bool)
         for number in (generator.start, generator.step)
     ):
-        raise InvalidArgumentError(
+        raise ArgumentValueError(
             f"{generator} gives no values for column {field.name!r}",
             hint="start and step are whole numbers, and step is not 0",
         )
@@ -240,7 +248,7 @@ def column_type(given: Any) -> DataType:
         try:
             return to_type(SparkType.fromDDL(given))
         except ParseException as error:
-            raise SchemaError(f"{given!r} is not a type") from error
+            raise SchemaError(f"{given!r} is not a type", condition="PARSE_SYNTAX_ERROR") from error
 
 
 def _names(cols: Sequence[Any], what: str) -> tuple[str, ...]:
@@ -253,9 +261,9 @@ def _names(cols: Sequence[Any], what: str) -> tuple[str, ...]:
 
 def _text(value: Any, what: str, *, empty: bool = False) -> str:
     if not isinstance(value, str) or not (value or empty):
-        raise InvalidArgumentError(f"{value!r} is not {what}", hint="give a text")
+        raise ArgumentTypeError(f"{value!r} is not {what}", hint="give a string")
     return value
 
 
 def _refuse(value: Any, wanted: str, what: str) -> NoReturn:
-    raise InvalidArgumentError(f"{what}: {value!r} is not {wanted}")
+    raise ArgumentTypeError(f"{what}: {value!r} is not {wanted}")

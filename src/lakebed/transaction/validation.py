@@ -159,6 +159,7 @@ def _check_partition_column(column: StructField, *, is_new: bool) -> None:
         raise SchemaError(
             f"the identity column {column.name!r} cannot be a partition column",
             hint="partition by another column",
+            condition="DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED",
         )
 
 

@@ -304,7 +304,7 @@ def test_errors_are_those_of_a_classic_session(spark: Any, table: DeltaTable, pa
     assert found.value.hint
     with pytest.raises(SchemaError):
         table.update(set={"nothing": "1"})
-    with pytest.raises(InvalidArgumentError, match="merge is given no condition"):
+    with pytest.raises(InvalidArgumentError, match="condition of merge cannot be None"):
         table.merge(spark.range(1), None)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="cannot be sent"):
         table.setProperties({"a": object()})  # type: ignore[dict-item]

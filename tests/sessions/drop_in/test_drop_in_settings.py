@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 
 import pytest
 
@@ -17,6 +18,9 @@ from lakebed.sessions.drop_in.delta_spark_settings import (
 CATALOG_KEY = "spark.sql.catalog.spark_catalog"
 EXTENSIONS = "spark.sql.extensions"
 PACKAGES = "spark.jars.packages"
+PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
+RELATION = "org.apache.spark.sql.connect.delta.DeltaRelationPlugin"
+COMMAND = "org.apache.spark.sql.connect.delta.DeltaCommandPlugin"
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 
 
@@ -85,6 +89,22 @@ def test_the_arguments_of_spark_submit_are_translated_too() -> None:
 def test_arguments_without_delta_spark_mean_the_same() -> None:
     text = "--conf spark.ui.enabled=false --py-files 'a b.py' pyspark-shell"
     assert translate_submit_arguments(text) == text
+
+
+def test_a_local_server_of_spark_connect_is_started_by_lakebed() -> None:
+    given = {
+        "spark.plugins": f"org.example.Plugin,{PLUGIN}",
+        "spark.connect.extensions.relation.classes": f"org.example.Relations,{RELATION}",
+        "spark.connect.extensions.command.classes": COMMAND,
+    }
+    assert translate(given) == {
+        "spark.plugins": "org.example.Plugin",
+        "spark.connect.extensions.relation.classes": "org.example.Relations,lakebed.TableCalls",
+        "spark.lakebed.server": "true",
+        "spark.lakebed.python": sys.executable,
+    }
+    chosen = translate({**given, "spark.lakebed.python": "/usr/bin/python3"})
+    assert chosen["spark.lakebed.python"] == "/usr/bin/python3"
 
 
 def test_the_classes_of_others_are_their_own_replacement() -> None:

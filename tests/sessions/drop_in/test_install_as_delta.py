@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import pickle
+import json
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -12,12 +12,8 @@ from typing import Any
 
 import pytest
 from pyspark import SparkContext
-from pyspark.errors import (
-    AnalysisException,
-    IllegalArgumentException,
-    PySparkException,
-    UnsupportedOperationException,
-)
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors.exceptions import captured
 from pyspark.sql import SparkSession
 
 import lakebed
@@ -61,26 +57,33 @@ def test_all_classes_of_delta_tables_are_there(delta: Any, module: str) -> None:
     assert {"DeltaMergeBuilder", "DeltaTableBuilder", "IdentityGenerator"} < set(names)
 
 
-@pytest.mark.parametrize("module", ["delta.exceptions", "delta.connect.exceptions"])
-def test_conflicts_have_delta_sparks_names_and_one_family(delta: Any, module: str) -> None:  # noqa: ARG001
+@pytest.mark.parametrize("module", ["delta.exceptions", "delta.exceptions.base"])
+def test_conflicts_that_lakebed_raises_have_delta_sparks_classes(delta: Any, module: str) -> None:  # noqa: ARG001
     exceptions = importlib.import_module(module)
-    assert exceptions.ConcurrentAppendException is ConcurrentAppendError
-    assert issubclass(
-        exceptions.ConcurrentAppendException, exceptions.DeltaConcurrentModificationException
-    )
+    error = ConcurrentAppendError("x")
+    assert isinstance(error, exceptions.ConcurrentAppendException)
+    assert isinstance(error, exceptions.DeltaConcurrentModificationException)
+    assert not isinstance(error, exceptions.ConcurrentWriteException)
+
+
+def test_the_conversion_of_java_exceptions_is_in_place_and_named_as_there(delta: Any) -> None:
+    assert delta.exceptions.captured._delta_exception_patched
+    assert captured.convert_exception.__module__ == "delta.exceptions.captured"
 
 
 def test_importing_the_package_alone_gives_its_modules(delta: Any) -> None:
     assert delta.tables is lakebed.tables
-    assert delta.exceptions is lakebed.exceptions
+    assert delta.exceptions.ConcurrentAppendException.__mro__[1] is PySparkException
     assert delta.pip_utils.configure_spark_with_delta_pip is delta.configure_spark_with_delta_pip
     assert delta.version.__version__ == delta.__version__
     assert find_spec("delta.tables") is not None
 
 
 def test_every_module_below_is_an_attribute_of_the_one_above(delta: Any) -> None:  # noqa: ARG001
+    importlib.import_module("delta.connect")
+    importlib.import_module("delta.connect.tables")
     names = [name for name in sys.modules if name.startswith("delta.")]
-    assert len(names) == 7
+    assert len(names) == 9
     for name in names:
         above, _, last = name.rpartition(".")
         assert getattr(sys.modules[above], last) is sys.modules[name]
@@ -91,9 +94,15 @@ def test_a_module_that_delta_spark_does_not_have_is_not_found(delta: Any) -> Non
         importlib.import_module("delta.nothing")
 
 
-def test_the_version_is_delta_sparks_and_says_whose_it_is(delta: Any) -> None:
-    major, minor, patch = delta.__version__.split(".")
-    assert (major, minor, patch) == ("4", "4", "0+lakebed")
+def test_spark_connect_is_imported_only_when_the_program_does(delta: Any) -> None:  # noqa: ARG001
+    assert "delta.connect" not in sys.modules
+    connect = importlib.import_module("delta.connect")
+    assert connect.DeltaTable is lakebed.DeltaTable
+    assert "delta.connect.exceptions" in sys.modules
+
+
+def test_the_version_is_that_of_the_delta_spark_whose_names_these_are(delta: Any) -> None:
+    assert delta.__version__ == "4.4.0"
 
 
 def test_installing_twice_wraps_pyspark_once(delta: Any) -> None:
@@ -150,39 +159,35 @@ def test_what_is_not_a_builder_is_refused(delta: Any) -> None:
         delta.configure_spark_with_delta_pip(SparkSession.builder, KAFKA)
 
 
-@pytest.mark.parametrize(
-    ("error", "families"),
-    [
-        (errors.TableNotFoundError("x"), [AnalysisException]),
-        (errors.SchemaMismatchError("x"), [AnalysisException]),
-        (errors.InvalidArgumentError("x"), [IllegalArgumentException, TypeError, ValueError]),
-        (errors.AppendOnlyError("x"), [UnsupportedOperationException]),
-        (errors.ConcurrentAppendError("x"), [PySparkException]),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_errors_are_of_the_families_that_programs_catch(
-    error: errors.LakebedError, families: list[type[Exception]]
-) -> None:
-    assert not isinstance(error, PySparkException)
+def test_errors_are_pysparks_before_and_after_it() -> None:
+    before = errors.TableNotFoundError("x")
     lakebed.install_as_delta()
-    lakebed.install_as_delta()
-    for family in families:
-        with pytest.raises(family) as caught:
-            raise type(error)("what happened", hint="what to do")
-        assert str(caught.value) == f"[{error.code}] what happened\n  hint: what to do"
     remove()
-    assert not isinstance(error, PySparkException)
+    assert isinstance(errors.TableNotFoundError("x"), AnalysisException)
+    assert isinstance(before, AnalysisException)
 
 
-def test_every_error_of_lakebed_is_one_of_pyspark(delta: Any) -> None:  # noqa: ARG001
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    below = [kind for kind in kinds if errors.LakebedError in kind.__mro__[1:]]
-    assert len(below) > 30
-    assert [kind for kind in below if not issubclass(kind, PySparkException)] == []
+def test_conflicts_of_a_server_become_those_of_delta_connect(delta: Any) -> None:  # noqa: ARG001
+    from google.rpc.error_details_pb2 import ErrorInfo
+    from pyspark.sql.connect.client import core
+
+    connect = importlib.import_module("delta.connect.exceptions")
+    exceptions = importlib.import_module("delta.exceptions")
+    classes = ["io.delta.exceptions.ConcurrentAppendException", "java.lang.RuntimeException"]
+    told = ErrorInfo(reason=classes[0])
+    told.metadata["classes"] = json.dumps(classes)
+    told.metadata["errorClass"] = "DELTA_CONCURRENT_APPEND"
+    error = core.convert_exception(told, "files were added", None)
+    assert isinstance(error, connect.ConcurrentAppendException)
+    assert isinstance(error, exceptions.ConcurrentAppendException)
+    assert error.getCondition() == "DELTA_CONCURRENT_APPEND"
 
 
-def test_an_error_of_pysparks_kind_survives_pickling(delta: Any) -> None:  # noqa: ARG001
-    error = errors.LogCorruptedError("bad", file="0.json", hint="restore it")
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.file, again.getCondition()) == (str(error), "0.json", None)
+def test_a_conflict_that_a_served_call_raises_is_of_all_three_families(delta: Any) -> None:  # noqa: ARG001
+    connect = importlib.import_module("delta.connect.exceptions")
+    found = connect.as_client_error(ConcurrentAppendError("x", version=3))
+    assert isinstance(found, connect.ConcurrentAppendException)
+    assert isinstance(found, lakebed.exceptions.ConcurrentAppendException)
+    assert (found.version, found.getCondition()) == (3, "DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
+    other = errors.TableNotFoundError("x")
+    assert connect.as_client_error(other) is other

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ArithmeticException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.functions import partitioning
@@ -18,6 +19,7 @@ from lakebed.errors import (
     SchemaMismatchError,
     TableExistsError,
 )
+from lakebed.settings.setting_table import CASTS_BY_NAME
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +164,63 @@ def test_the_catalog_of_spark_knows_the_tables(sql: SparkSession, folder: Path) 
     assert DeltaTable.forName(sql, "empty").detail().collect()[0]["description"] == "d"
     for name in ("listed", "made", "empty"):
         sql.sql(f"DROP TABLE {name}")
+
+
+WAYS = {
+    "saveAsTable": lambda frame: frame.write.format("delta").mode("append").saveAsTable("narrow"),
+    "insertInto": lambda frame: frame.write.insertInto("narrow"),
+    "append": lambda frame: frame.writeTo("narrow").append(),
+    "overwritePartitions": lambda frame: frame.writeTo("narrow").overwritePartitions(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_longs_of_python_become_the_ints_of_the_table(sql: SparkSession, way: str) -> None:
+    sql.sql("CREATE OR REPLACE TABLE narrow (id INT, s STRUCT<a: SMALLINT, b: STRING>) USING delta")
+    frame = sql.createDataFrame([(7, (3, "x"))], "id LONG, s STRUCT<a: LONG, b: STRING>")
+    WAYS[way](frame)
+    assert sql.table("narrow").dtypes == [("id", "int"), ("s", "struct<a:smallint,b:string>")]
+    assert rows(sql, "narrow") == [(7, (3, "x"))]
+    too_large = sql.createDataFrame([(2**40, (3, "x"))], frame.schema)
+    with pytest.raises(ArithmeticException):
+        WAYS[way](too_large)
+    assert rows(sql, "narrow") == [(7, (3, "x"))]
+
+
+@pytest.mark.parametrize("way", ["saveAsTable", "append", "overwritePartitions"])
+def test_casts_by_name_can_be_turned_off_and_follow_the_store_assignment(
+    sql: SparkSession, way: str
+) -> None:
+    sql.sql("CREATE OR REPLACE TABLE narrow (id INT) USING delta")
+    frame = sql.range(1)
+    with pytest.raises(SchemaMismatchError), settings(sql, {CASTS_BY_NAME.name: "false"}):
+        WAYS[way](frame)
+    with (
+        pytest.raises(SchemaMismatchError, match="STRICT"),
+        settings(sql, {"spark.sql.storeAssignmentPolicy": "STRICT"}),
+    ):
+        WAYS[way](frame)
+    with settings(sql, {"spark.sql.storeAssignmentPolicy": "LEGACY"}):
+        WAYS[way](sql.createDataFrame([(2**32 + 5,)], "id LONG"))
+    assert rows(sql, "narrow") == [(5,)]
+
+
+def test_a_save_to_a_path_and_a_new_schema_are_not_cast(sql: SparkSession, tmp_path: Path) -> None:
+    sql.sql("CREATE OR REPLACE TABLE narrow (id INT) USING delta")
+    wide = sql.range(1).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    wide.saveAsTable("narrow")
+    assert sql.table("narrow").dtypes == [("id", "bigint")]
+    sql.sql(f"CREATE TABLE delta.`{tmp_path}/p` (id INT) USING delta")
+    with pytest.raises(SchemaMismatchError):
+        sql.range(1).write.format("delta").mode("append").save(str(tmp_path / "p"))
+
+
+@contextmanager
+def settings(spark: SparkSession, given: dict[str, str]) -> Iterator[None]:
+    for name, value in given.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in given:
+            spark.conf.unset(name)

@@ -313,7 +313,7 @@ def test_times_are_read_in_the_zone_of_the_session(spark: SparkSession, table: P
         ({"startingVersion": "latest"}, "startingVersion is 'latest'"),
         ({"startingVersion": 1, "startingTimestamp": "2026-01-31"}, "not both"),
         ({"startingVersion": 3, "endingVersion": 2}, "start at version 3, after their end"),
-        ({"startingTimestamp": "soon"}, "not a time"),
+        ({"startingTimestamp": "soon"}, "cannot be converted to a valid timestamp"),
         ({"startingVersion": 1, "versionAsOf": 2}, "the option versionAsOf names a single one"),
         ({"startingVersion": 1, "timestampAsOf": "2026-01-31"}, "the option timestampAsOf"),
         ({"startingVersion": 1, "readChangeData": "maybe"}, "readChangeData is 'maybe'"),

@@ -317,6 +317,7 @@ def _refuse(values: pa.Array | pa.ChunkedArray, path: Path) -> None:
             f"column {render_path(path)} is NOT NULL, but {values.null_count} of its values "
             f"{'is' if values.null_count == 1 else 'are'} null",
             hint="nothing was written; fill the nulls, or make the column nullable first",
+            condition="DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
         )
 
 

@@ -35,6 +35,7 @@ def plan_cluster_by(snapshot: Snapshot, columns: Sequence[Path]) -> Change | Non
             f"the table is partitioned by {', '.join(snapshot.partition_columns)}, so it cannot be "
             "clustered",
             hint="write the table anew without partitions (overwrite_schema)",
+            condition="DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
         )
     paths = check_clustering_columns(snapshot.schema, columns, snapshot.properties)
     mode = mapping_mode(snapshot.metadata.configuration)

@@ -61,6 +61,7 @@ def plan_add_constraint(snapshot: Snapshot, name: str, condition: str) -> Change
         raise InvalidArgumentError(
             f"the table has a constraint {name!r} already: {found[1]}",
             hint="drop it first, or choose another name",
+            condition="DELTA_CONSTRAINT_ALREADY_EXISTS",
         )
     key = f"{CONSTRAINT_PREFIX}{name.lower()}"
     configuration = {**snapshot.metadata.configuration, key: condition}
@@ -75,6 +76,7 @@ def plan_drop_constraint(snapshot: Snapshot, name: str, if_exists: bool) -> Chan
         raise InvalidArgumentError(
             f"the table has no constraint {name!r}",
             hint=f"it has {sorted(snapshot.properties.constraints) or 'none'}; or give if_exists",
+            condition="DELTA_CONSTRAINT_DOES_NOT_EXIST",
         )
     before = snapshot.metadata.configuration
     kept = {k: v for k, v in before.items() if found is None or k != found[0]}
@@ -98,6 +100,7 @@ def _check_rows(snapshot: Snapshot, name: str, condition: str, count: CountViola
         raise ConstraintViolationError(
             f"{violations} row(s) of the table do not meet the constraint {name} ({condition})",
             hint="nothing was changed; correct or delete these rows first",
+            condition="DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",
         )
 
 

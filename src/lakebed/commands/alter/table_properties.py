@@ -117,6 +117,7 @@ def plan_unset_properties(
         raise TablePropertyError(
             f"the table has no property {', '.join(missing)}",
             hint="give if_exists=True to leave out those that are not there",
+            condition="DELTA_UNSET_NON_EXISTENT_PROPERTY",
         )
     kept = {key: value for key, value in before.configuration.items() if key not in keys}
     kept = without_promise(before.configuration, kept)
@@ -140,9 +141,14 @@ def _checked(properties: Any) -> dict[str, str]:
             raise TablePropertyError(
                 f"{key} is a constraint, not a property to set",
                 hint="use add_constraint: it checks the rows that are there",
+                condition="DELTA_ADD_CONSTRAINTS",
             )
         if key in _ELSEWHERE:
-            raise TablePropertyError(f"{key} is not a property to set", hint=_ELSEWHERE[key])
+            raise TablePropertyError(
+                f"{key} is not a property to set",
+                hint=_ELSEWHERE[key],
+                condition="DELTA_CANNOT_MODIFY_TABLE_PROPERTY",
+            )
     return changes
 
 
@@ -151,7 +157,8 @@ def _check_removable(keys: Sequence[str], before: Metadata) -> None:
         known = PROPERTIES.get(key)
         if known is not None and not known.settable and key in before.configuration:
             raise TablePropertyError(
-                f"{key} belongs to the table's writers and cannot be taken away"
+                f"{key} belongs to the table's writers and cannot be taken away",
+                condition="DELTA_CANNOT_MODIFY_TABLE_PROPERTY",
             )
     if MODE in keys and mapping_mode(before.configuration) != "none":
         raise _mapping_stays()
@@ -196,6 +203,7 @@ def _mapping_stays() -> SchemaError:
     return SchemaError(
         "columns cannot go back to the names in the files by changing a property",
         hint="drop the feature columnMapping, which writes the files anew (drop_feature)",
+        condition="DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
     )
 
 
@@ -223,6 +231,7 @@ def _check_columns(metadata: Metadata) -> None:
             raise TablePropertyError(
                 f"delta.dataSkippingStatsColumns names {render_path(path)}, which is no column",
                 hint=f"the columns are: {schema}",
+                condition="DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
             )
     taken = [name for name in _CHANGE_COLUMNS if name in schema]
     if properties.enable_change_data_feed and taken:
@@ -230,4 +239,5 @@ def _check_columns(metadata: Metadata) -> None:
             f"the change data feed has columns {', '.join(_CHANGE_COLUMNS)} of its own, and the "
             f"table has {', '.join(taken)}",
             hint="rename the column first",
+            condition="DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
         )

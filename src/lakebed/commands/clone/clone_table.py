@@ -77,8 +77,9 @@ def clone_table(source: Snapshot, log: TableLog, options: CloneOptions) -> Clone
     existing = log.snapshot() if log.exists() else None
     if existing is not None and not options.replace:
         raise TableExistsError(
-            f"{log.store.url} is already a Delta table",
+            f"the Delta table {log.store.url} already exists",
             hint="choose another place, or clone over it with replace=True",
+            condition="DELTA_TABLE_ALREADY_EXISTS",
         )
     return _Clone(source, log, existing, options).run()
 

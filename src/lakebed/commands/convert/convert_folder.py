@@ -150,11 +150,13 @@ class _Convert:
                 "columns by name",
                 hint="convert it without the property, and set it afterwards; for Iceberg "
                 f"compatibility, which needs it too, run {COMPATS[2].reorg}",
+                condition="DELTA_CONVERSION_UNSUPPORTED_COLUMN_MAPPING",
             )
         if not options.stats and is_supported(target.protocol, "rowTracking"):
             raise InvalidArgumentError(
                 "a table with row tracking needs to know how many rows its files have",
                 hint="convert it with statistics",
+                condition="DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS",
             )
         return target
 

@@ -90,6 +90,7 @@ def find_files(store: Store) -> list[FoundFile]:
         raise InvalidArgumentError(
             f"there are no Parquet files in {store.url}",
             hint="give the folder that holds the files or the folders of their partitions",
+            condition="DELTA_EMPTY_DIRECTORY",
         )
     return [FoundFile(meta, _folder_values(meta.path)) for meta in sorted(metas)]
 
@@ -103,6 +104,9 @@ def partition_values(file: FoundFile, columns: StructType) -> dict[str, str | No
             f"{file.meta.path} is in folders of the partition columns {names}, but the partition "
             f"schema has {expected}",
             hint="give the partition columns in the order of the folders",
+            condition="DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME"
+            if len(names) == len(expected)
+            else "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
         )
     pairs = zip(columns.fields, file.values, strict=True)
     return {
@@ -122,6 +126,7 @@ def check_partitioned(files: Sequence[FoundFile], columns: StructType | None) ->
                 f"{file.meta.path} is in folders of the partition columns {names}, but no "
                 "partition schema was given",
                 hint=f"give their types, such as partition_schema={guess!r}",
+                condition="DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
             )
     return StructType(())
 
@@ -295,6 +300,7 @@ class SchemaMerge:
         return SchemaMismatchError(
             f"the column {render_path(path)} is {known} in {other} but {new} in {file}",
             hint="nothing was changed; write one of the files anew with the type of the other",
+            condition="DELTA_FAILED_MERGE_SCHEMA_FILE",
         )
 
 

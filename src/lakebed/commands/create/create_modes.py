@@ -42,7 +42,9 @@ def is_there(place: Place, mode: str) -> bool:
     refuse_foreign(place)
     if mode == REPLACE and not place.has_table():
         raise TableNotFoundError(
-            f"there is no Delta table {place.shown} to replace", hint="write CREATE OR REPLACE"
+            f"the Delta table {place.shown}, which is to be replaced, cannot be found",
+            hint="write CREATE OR REPLACE",
+            condition="DELTA_CANNOT_REPLACE_MISSING_TABLE",
         )
     return False
 
@@ -56,18 +58,21 @@ def existing_table(place: Place, stated: TableDefinition) -> Snapshot:
             f"{place.location} is a Delta table with other columns:\n  there:  "
             f"{snapshot.schema}\n  stated: {schema}",
             hint="leave the columns out to take those of the table",
+            condition="DELTA_CREATE_TABLE_SCHEME_MISMATCH",
         )
     if stated.partition_by and _folded(stated.partition_by) != _folded(found.partition_columns):
         raise SchemaMismatchError(
             f"{place.location} is partitioned by {list(found.partition_columns)}, not by "
             f"{list(stated.partition_by)}",
             hint="leave PARTITIONED BY out",
+            condition="DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
         )
     differs = _other_properties(snapshot, stated.properties)
     if differs:
         raise SchemaMismatchError(
             f"{place.location} is a Delta table with other properties: {sorted(differs)}",
             hint="leave them out, and change them by ALTER TABLE ... SET TBLPROPERTIES",
+            condition="DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
         )
     if place.is_managed and (snapshot.version > 0 or snapshot.totals.num_files):
         raise unnamed_table(place)
@@ -76,7 +81,7 @@ def existing_table(place: Place, stated: TableDefinition) -> Snapshot:
 
 def unnamed_table(place: Place) -> TableExistsError:
     return TableExistsError(
-        f"{place.location} is already a Delta table, though without the name {place.shown}",
+        f"{place.location} already exists as a Delta table, though without the name {place.shown}",
         hint=f"CREATE TABLE ... USING delta LOCATION '{place.location}' gives it a name, and "
         "CREATE OR REPLACE TABLE replaces it",
     )

@@ -70,14 +70,16 @@ def create_table(target: AlterTarget, definition: TableDefinition, mode: Mode) -
         snapshot = _open(target)
         if snapshot is not None and mode == "create":
             raise TableExistsError(
-                f"{target.log.store.url} is already a Delta table",
+                f"the Delta table {target.log.store.url} already exists",
                 hint="use createIfNotExists or createOrReplace, or another location",
             )
         if snapshot is not None and mode == "create_if_not_exists":
             return snapshot
         if snapshot is None and mode == "replace":
             raise TableNotFoundError(
-                f"{target.log.store.url} is not a Delta table", hint="use createOrReplace"
+                f"{target.log.store.url} is not a Delta table",
+                hint="use createOrReplace",
+                condition="DELTA_CANNOT_REPLACE_MISSING_TABLE",
             )
         try:
             return _Creation(target, definition, mode, snapshot).run()
@@ -133,6 +135,7 @@ class _Creation:
         raise TableExistsError(
             f"{log.store.url} is not empty: it has {found}, and is not a Delta table",
             hint="convert the files to a Delta table, or choose another location",
+            condition="DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
         )
 
     def _new_table(self) -> Target:
@@ -195,6 +198,7 @@ def _check_layout(definition: TableDefinition) -> None:
         raise InvalidArgumentError(
             "a table can be partitioned or clustered, not both",
             hint="leave out partitionedBy or clusterBy",
+            condition="DELTA_CLUSTER_BY_WITH_PARTITIONED_BY",
         )
 
 

@@ -69,6 +69,7 @@ def place_for(session: SparkSession, parts: tuple[str, ...], location: str | Non
             raise InvalidArgumentError(
                 f"{parts[1]} is a path already, and LOCATION gives another",
                 hint="leave out one of them",
+                condition="DELTA_CREATE_TABLE_IDENTIFIER_LOCATION_MISMATCH",
             )
         return place_at(session, parts[1])
     database, name = new_place(session, parts)
@@ -140,6 +141,7 @@ def _known(session: SparkSession, entry: TableEntry, location: str | None) -> Pl
         raise InvalidArgumentError(
             f"{entry.name} is at {entry.location}, not at {location}",
             hint="leave LOCATION out, or drop the name first",
+            condition="DELTA_TABLE_LOCATION_MISMATCH",
         )
     database, name = entry.parts
     return Place(session, entry.location, log, database, name, entry.is_managed, entry)
@@ -162,7 +164,7 @@ def refuse_taken(place: Place) -> None:
         raise name_taken(place.shown)
     if place.has_table() and place.database is None:
         raise TableExistsError(
-            f"{place.location} is already a Delta table",
+            f"the Delta table {place.location} already exists",
             hint="say IF NOT EXISTS or OR REPLACE, or choose another place",
         )
 

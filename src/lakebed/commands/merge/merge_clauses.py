@@ -242,6 +242,7 @@ class Clauses:
             raise SchemaMismatchError(
                 f"{name}: the source has no column {column.name!r}",
                 hint="name the columns to set, or use withSchemaEvolution()",
+                condition="DELTA_MERGE_UNRESOLVED_EXPRESSION",
             )
 
 

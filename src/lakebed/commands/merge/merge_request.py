@@ -71,6 +71,7 @@ class MergeRequest:
                 "a MERGE without a WHEN clause does nothing",
                 hint="add at least one, such as whenMatchedUpdateAll() or "
                 "whenNotMatchedInsertAll()",
+                condition="DELTA_MERGE_MISSING_WHEN",
             )
         for kind in _ACTIONS:
             self._check_reachable([each for each in self.clauses if each.kind == kind])

@@ -115,9 +115,10 @@ def checked_curve_columns(
     for column in columns:
         if column.path[0].lower() in partitions:
             raise InvalidArgumentError(
-                f"the table is partitioned by {column.path[0]!r}, so all rows of a file have "
-                "the same value there",
+                f"{column.path[0]} is a partition column. Z-Ordering can only be performed on data "
+                "columns",
                 hint="leave it out of ZORDER BY",
+                condition="DELTA_ZORDERING_ON_PARTITION_COLUMN",
             )
         if indexed and find_path(known, column.path) is None:
             raise SchemaError(
@@ -125,6 +126,7 @@ def checked_curve_columns(
                 "it would not help a query",
                 hint="name it in delta.dataSkippingStatsColumns, or move it among the first; "
                 f"{ZORDER_CHECK_STATS.name} = false arranges rows all the same",
+                condition="DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
             )
     # With less than two bits of the key a column has no ranges to tell rows apart by.
     return columns[: MOST_KEY_BITS // 2]

@@ -114,11 +114,13 @@ class _Optimize:
             raise InvalidArgumentError(
                 f"the table is clustered by {names}: OPTIMIZE takes no ZORDER BY and no WHERE",
                 hint="run OPTIMIZE alone, or change the columns with ALTER TABLE ... CLUSTER BY",
+                condition="DELTA_CLUSTERING_WITH_ZORDER_BY",
             )
         if request.full and not self._clustering:
             raise InvalidArgumentError(
                 "OPTIMIZE FULL is for clustered tables",
                 hint="give the table clustering columns first, or leave FULL out",
+                condition="DELTA_OPTIMIZE_FULL_NOT_SUPPORTED",
             )
 
     def _where(self) -> Expression | None:
@@ -130,10 +132,13 @@ class _Optimize:
         others = [path for path in references(found) if path[0].lower() not in partitions]
         if others:
             raise InvalidArgumentError(
-                f"WHERE names {render_path(others[0])}, which the table is not partitioned by",
+                f"Predicate references non-partition column '{render_path(others[0])}'. Only the "
+                f"partition columns may be referenced: "
+                f"[{', '.join(self._snapshot.partition_columns)}]",
                 hint=f"use only {list(self._snapshot.partition_columns)}"
                 if partitions
                 else "the table has no partitions: leave WHERE out",
+                condition="DELTA_NON_PARTITION_COLUMN_REFERENCE",
             )
         return found
 

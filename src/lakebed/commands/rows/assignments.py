@@ -49,6 +49,7 @@ def assignments(
                 raise InvalidArgumentError(
                     f"both {render_path(other)} and {render_path(path)} are given a value",
                     hint="set a column or its fields, each of them once",
+                    condition="DELTA_CONFLICT_SET_COLUMN",
                 )
         found[path] = Assignment(path, data_type, value)
     return list(found.values())
@@ -99,6 +100,7 @@ def check_identity(given: Sequence[Assignment], schema: StructType) -> None:
             raise InvalidArgumentError(
                 f"column {field.name!r} is an identity column: its values cannot be updated",
                 hint=f"leave {field.name!r} out of the values to set",
+                condition="DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
             )
 
 
@@ -159,7 +161,11 @@ def _unknown(name: str, part: str, inside: DataType) -> SchemaError:
     known = list(inside.names) if isinstance(inside, StructType) else []
     near = get_close_matches(part, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {known}"
-    return SchemaError(f"the table has no column {name!r}", hint=hint)
+    return SchemaError(
+        f"the table has no column {name!r}",
+        hint=hint,
+        condition="UNRESOLVED_COLUMN.WITH_SUGGESTION",
+    )
 
 
 def is_generated(field: StructField) -> bool:

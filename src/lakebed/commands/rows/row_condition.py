@@ -100,6 +100,7 @@ def check_condition(filtered: DataFrame, command: str) -> None:
         raise InvalidArgumentError(
             f"the condition of {command} gives another result each time it is asked",
             hint="leave out rand(), uuid() and functions like them",
+            condition="INVALID_NON_DETERMINISTIC_EXPRESSIONS",
         )
 
 

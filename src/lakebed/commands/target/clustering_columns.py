@@ -71,12 +71,16 @@ def check_clustering_columns(
     """The columns as the schema spells them; refuses those that files have no bounds of."""
     if len(columns) > MOST_COLUMNS:
         raise InvalidArgumentError(
-            f"a table can be clustered by at most {MOST_COLUMNS} columns, not by {len(columns)}"
+            f"a table can be clustered by at most {MOST_COLUMNS} columns, not by {len(columns)}",
+            condition="DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
         )
     found = [resolve(schema, path) for path in columns]
     names = [render_path(path) for path, _ in found]
     if len(set(names)) < len(names):
-        raise InvalidArgumentError(f"clustering columns {names} name a column twice")
+        raise InvalidArgumentError(
+            f"clustering columns {names} name a column twice",
+            condition="DELTA_DUPLICATE_COLUMNS_FOUND",
+        )
     indexed = indexed_columns(schema, properties, ())
     for path, field in found:
         if find_path(indexed, path) is None or not has_bounds(field.data_type):
@@ -85,6 +89,7 @@ def check_clustering_columns(
                 "have no statistics of it",
                 hint="choose a number, text, date or timestamp among the first columns, or name "
                 "it in delta.dataSkippingStatsColumns",
+                condition="DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
             )
     return [path for path, _ in found]
 
@@ -105,6 +110,7 @@ def check_still_clustered(snapshot: Snapshot, metadata: Metadata) -> None:
             f"the table is clustered by {render_path(new[0])}, and new files would have no "
             "statistics of it",
             hint="name it in delta.dataSkippingStatsColumns, or cluster by other columns first",
+            condition="DELTA_CLUSTERING_COLUMN_MISSING_STATS",
         )
 
 

@@ -57,6 +57,7 @@ def check_files(snapshot: Snapshot, metadata: Metadata, compat: IcebergCompat) -
             f"them {unfit[0].path}: they lack ids of columns, partition values or numbers of rows, "
             "or have deletion vectors",
             hint=f"run {compat.reorg}, which writes them anew and sets the properties",
+            condition="DELTA_ICEBERG_COMPAT_VIOLATION.FILES_NOT_ICEBERG_COMPAT",
         )
 
 

@@ -82,7 +82,10 @@ class WriteOptions:
         _check_names("partition_by", self.partition_by)
         _check_names("cluster_by", self.cluster_by)
         if self.partition_by and self.cluster_by:
-            raise InvalidArgumentError("give partition_by or cluster_by, not both")
+            raise InvalidArgumentError(
+                "give partition_by or cluster_by, not both",
+                condition="DELTA_CLUSTER_BY_WITH_PARTITIONED_BY",
+            )
         _check_txn(self.txn)
         limit = self.max_rows_per_file
         if limit is not None and (not _is_whole(limit) or limit < 1):
@@ -131,7 +134,9 @@ _SESSION_ONLY = {
 def _check_mode(options: WriteOptions) -> None:
     if not isinstance(options.mode, str) or options.mode not in SPARK_MODES:
         raise InvalidArgumentError(
-            f"there is no mode {options.mode!r}", hint=f"modes are {', '.join(SPARK_MODES)}"
+            f"there is no mode {options.mode!r}",
+            hint=f"modes are {', '.join(SPARK_MODES)}",
+            condition="DELTA_MODE_NOT_SUPPORTED",
         )
     if options.overwrite_schema and options.mode != "overwrite":
         raise InvalidArgumentError(
@@ -162,6 +167,7 @@ def _check_replacement(options: WriteOptions) -> None:
     if options.replace_where is not None and options.replaces_partitions:
         raise InvalidArgumentError(
             "give replace_where or partition_overwrite='dynamic', not both",
+            condition="DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
         )
     if options.replace_where is not None and not isinstance(options.replace_where, str):
         raise InvalidArgumentError(

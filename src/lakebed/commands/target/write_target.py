@@ -59,7 +59,9 @@ class Target:
 def new_table(schema: StructType, options: WriteOptions) -> Target:
     if not len(schema):
         raise InvalidArgumentError(
-            "the data has no columns", hint="a new table needs at least one column"
+            "the data has no columns",
+            hint="a new table needs at least one column",
+            condition="DELTA_EMPTY_DATA",
         )
     validate(schema)
     columns = _partition_columns(schema, options.partition_by or ())
@@ -126,6 +128,7 @@ def replaced_table(new: Target, snapshot: Snapshot) -> Target:
         raise InvalidArgumentError(
             "a clustered table cannot be replaced by a partitioned one",
             hint="cluster it by the partition columns instead, or choose another location",
+            condition="DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
         )
     before, configuration = snapshot.metadata.configuration, dict(new.metadata.configuration)
     mode = mapping_mode(configuration)
@@ -240,6 +243,7 @@ def _check_partition_columns(snapshot: Snapshot, incoming: StructType) -> None:
             f"the data does not have the partition column {', '.join(map(repr, absent))}; its "
             f"columns are {list(incoming.names)}",
             hint="add the column to the data, with nulls if that is what is meant",
+            condition="DELTA_PARTITION_COLUMN_NOT_FOUND",
         )
 
 
@@ -251,14 +255,19 @@ def _partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, .
             raise SchemaError(
                 f"there is no column {name!r} to partition by",
                 hint=f"did you mean {near[0]!r}?" if near else f"columns: {list(schema.names)}",
+                condition="DELTA_PARTITION_COLUMN_NOT_FOUND",
             )
     fields = [schema.field(name) for name in names]
     columns = tuple(field.name for field in fields)
     if len(set(columns)) != len(columns):
-        raise InvalidArgumentError(f"partition_by={list(names)} names a column twice")
+        raise InvalidArgumentError(
+            f"partition_by={list(names)} names a column twice",
+            condition="DELTA_DUPLICATE_COLUMNS_FOUND",
+        )
     if columns and len(columns) >= len(schema.fields):
         raise InvalidArgumentError(
             "a table needs at least one column that is not a partition column",
+            condition="ALL_PARTITION_COLUMNS_NOT_ALLOWED",
             hint="leave a column out of partition_by",
         )
     for field in fields:

@@ -81,6 +81,7 @@ def retention_of(options: VacuumOptions, properties: TableProperties) -> Retenti
             "might be deleted",
             hint=f"give at least {hours} hours or, if nobody writes to the table now, turn the "
             f"check off: enforce_retention=False, or {RETENTION_CHECK.name} = false on Spark",
+            condition="DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
         )
     return Retention(default, specified)
 
@@ -100,7 +101,9 @@ def _check_hours(hours: Any) -> None:
     is_number = isinstance(hours, int | float) and not isinstance(hours, bool)
     if not is_number or not math.isfinite(hours) or hours < 0:
         raise InvalidArgumentError(
-            f"{hours!r} is no retention", hint="give a number of hours from 0 on, such as 168"
+            f"{hours!r} is no retention",
+            hint="give a number of hours from 0 on, such as 168",
+            condition="DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE",
         )
 
 
@@ -111,6 +114,7 @@ def _inventory(data: Any) -> pa.Table:
         raise InvalidArgumentError(
             f"the inventory has no column {', '.join(missing)}",
             hint="its columns are path (a URI), length, isDir and modificationTime (milliseconds)",
+            condition="DELTA_INVALID_INVENTORY_SCHEMA",
         )
     try:
         return pa.table(

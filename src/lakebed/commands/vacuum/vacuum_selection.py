@@ -131,6 +131,7 @@ def _check_complete(history: FileLifetimes, last: int | None) -> None:
             f"VACUUM LITE goes by the log, but its commits before version {earliest} have been "
             "cleaned up since the last VACUUM: files that they removed would stay",
             hint="run a full VACUUM once",
+            condition="DELTA_CANNOT_VACUUM_LITE",
         )
 
 

@@ -158,6 +158,7 @@ class Overwrite:
                 f"replaceWhere {sql!r} is not about partition columns alone, and "
                 f"{REPLACE_DATA_COLUMNS.name} is false",
                 hint=f"the table is partitioned by {list(self.snapshot.partition_columns)}",
+                condition="DELTA_NON_PARTITION_COLUMN_REFERENCE",
             )
 
 

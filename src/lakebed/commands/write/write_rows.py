@@ -85,8 +85,9 @@ def write_table(
         snapshot = known if known is not None else _open(log)
         if snapshot is not None and options.mode in ("error", "errorifexists"):
             raise TableExistsError(
-                f"{log.store.url} is already a Delta table",
+                f"the Delta table {log.store.url} already exists",
                 hint="use mode='append' or mode='overwrite', or another path",
+                condition="DELTA_PATH_EXISTS",
             )
         if snapshot is not None and options.mode == "ignore":
             return snapshot
@@ -343,6 +344,7 @@ def _check_same(before: Sequence[Path], asked: Sequence[Path]) -> None:
         raise SchemaMismatchError(
             f"the table is clustered by {_shown(before) or 'nothing'}, not by {_shown(asked)}",
             hint="leave it out of the write; cluster_by changes the columns of a table that exists",
+            condition="DELTA_CLUSTERING_COLUMNS_MISMATCH",
         )
 
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 import logging
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping
+
+from lakebed.settings.setting_table import PYTHON, SERVER
+from lakebed.spark.internals.connect.connect_server import RELATIONS, TABLE_CALLS
 
 _LOG = logging.getLogger("lakebed")
 
@@ -32,9 +36,11 @@ _JAR = re.compile(
     r"(^|/)(io\.delta_)?delta-(spark|core|storage|contribs|iceberg|connect)[-_][^/]*$"
 )
 
+_PLUGINS = "spark.plugins"
+_CONNECT_PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 _CLASS_LISTS = (
     "spark.sql.extensions",
-    "spark.connect.extensions.relation.classes",
+    RELATIONS,
     "spark.connect.extensions.command.classes",
 )
 _OF_SUBMIT = {"--packages": "spark.jars.packages", "--jars": "spark.jars"}
@@ -52,7 +58,25 @@ def translate(settings: Mapping[str, str]) -> dict[str, str]:
         new = _translate_value(key, value)
         if new is not None:
             translated[key] = new
-    return translated
+    return {**translated, **_server_settings(translated)}
+
+
+def _server_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """For the server that PySpark starts for `remote("local[*]")`: Lakebed starts it instead.
+
+    Spark's plugin starts it with the context, before Lakebed's classes are there.
+    """
+    plugins = _names(settings.get(_PLUGINS, ""))
+    if _CONNECT_PLUGIN not in plugins:
+        return {}
+    others = [name for name in plugins if name != _CONNECT_PLUGIN]
+    relations = [*_names(settings.get(RELATIONS, "")), TABLE_CALLS]
+    return {
+        _PLUGINS: ",".join(others),
+        RELATIONS: ",".join(relations),
+        SERVER.name: "true",
+        PYTHON.name: settings.get(PYTHON.name, sys.executable),
+    }
 
 
 def translate_submit_arguments(text: str) -> str:
@@ -93,11 +117,15 @@ def _translate_value(key: str, value: str) -> str | None:
 
 def _each(value: str, translate_one: Callable[[str], str | None]) -> str | None:
     """A list with commas; None where nothing is left of what was there."""
-    given = [name.strip() for name in (value or "").split(",") if name.strip()]
+    given = _names(value)
     kept = [new for new in map(translate_one, given) if new is not None]
     if kept == given:
         return value
     return ",".join(kept) or None
+
+
+def _names(value: str | None) -> list[str]:
+    return [name.strip() for name in (value or "").split(",") if name.strip()]
 
 
 def _left_out(name: str, pattern: re.Pattern[str]) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from lakebed.errors import InvalidArgumentError
-from lakebed.sessions.drop_in import package
+from lakebed.sessions.drop_in import captured, package
 from lakebed.sessions.drop_in.delta_spark_settings import (
     CATALOG,
     SESSION_CATALOG,
@@ -18,10 +18,16 @@ from lakebed.sessions.drop_in.delta_spark_settings import (
     translate,
     translate_submit_arguments,
 )
-from lakebed.sessions.drop_in.error_families import join_families
 from lakebed.sessions.enable import enable
+from lakebed.settings.setting_table import SERVER
+from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
+from lakebed.spark.internals.connect.connect_server import start_service
+from lakebed.spark.internals.startup.bridge import set_up
 from lakebed.spark.internals.startup.session_start import Hooks, hook_sessions
 from lakebed.spark.session.session_kind import is_connect, is_enabled
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 
 def install_as_delta() -> None:
@@ -29,30 +35,27 @@ def install_as_delta() -> None:
 
     Call it before the program imports `delta`. A delta-spark that is installed is not imported
     then, and sessions do without its JARs: settings that name its two classes or its packages are
-    taken out before Spark starts. Lakebed's errors become PySpark's too: `except AnalysisException`
-    catches what it catches with delta-spark. Calling it twice does no harm.
+    taken out before Spark starts. Calling it twice does no harm.
     """
     install_with({})
 
 
 def install_with(settings: Mapping[str, str]) -> None:
     """The same, with settings of Spark for sessions that do not make them themselves."""
-    hooks = Hooks(settings, translate, translate_submit_arguments, _enable, is_enabled)
+    hooks = Hooks(settings, translate, translate_submit_arguments, _enable, is_enabled, _started)
     with _lock:
         _check_not_imported()
         _undo_all()
-        for name, module in _modules().items():
-            sys.modules[name] = module
-        _undo.extend([hook_sessions(hooks), join_families()])
+        package.register()
+        captured.patch()
+        raise_as_pyspark()
+        _undo.extend([hook_sessions(hooks), package.unregister])
 
 
 def remove() -> None:
     """Takes back what `install_as_delta` changed; sessions that are enabled stay so."""
     with _lock:
         _undo_all()
-        for name, module in _modules().items():
-            if sys.modules.get(name) is module:
-                del sys.modules[name]
 
 
 _lock = threading.Lock()
@@ -64,11 +67,6 @@ def _undo_all() -> None:
         _undo.pop()()
 
 
-def _modules() -> dict[str, ModuleType]:
-    below = {f"delta.{name}": module for name, module in package.MODULES.items()}
-    return {"delta": package, **below}
-
-
 def _check_not_imported() -> None:
     found = sys.modules.get("delta")
     if found is None or found.__name__ == package.__name__:
@@ -78,6 +76,14 @@ def _check_not_imported() -> None:
         f"another package delta is imported already, from {place}",
         hint="call lakebed.install_as_delta() before the first import of delta",
     )
+
+
+def _started(context: SparkContext) -> None:
+    if context.getConf().get(SERVER.name) == "true":
+        spark = SparkSession(context)
+        # This process is the client. The JVM starts another one that answers for the server.
+        set_up(spark)
+        start_service(spark)
 
 
 def _enable(spark: SparkSession) -> None:

@@ -90,6 +90,7 @@ def set_location(session: SparkSession, entry: TableEntry, location: str) -> Non
         raise SchemaMismatchError(
             f"the table at {location} has other columns than {entry.name}",
             hint="drop the name, and create it again with this location",
+            condition="DELTA_SET_LOCATION_SCHEMA_MISMATCH",
         )
     schema = schema_to_json(strip(new.schema))
     partitions = new.metadata.partition_columns

@@ -271,7 +271,9 @@ def _schema(columns: Sequence[Mapping[str, Any]]) -> StructType:
     seen: set[str] = set()
     for each in columns:
         if each["name"].lower() in seen:
-            raise SchemaError(f"column {each['name']!r} appears twice")
+            raise SchemaError(
+                f"column {each['name']!r} appears twice", condition="DELTA_DUPLICATE_COLUMNS_FOUND"
+            )
         seen.add(each["name"].lower())
     return StructType(tuple(map(field_of, columns)))
 

@@ -22,6 +22,7 @@ from lakebed.sessions.native.question import Answer, JavaObject, Question
 from lakebed.sessions.native.repeated_calls import ANSWERS as CALLS
 from lakebed.spark.catalog.session_catalog import catalog_of
 from lakebed.spark.errors import jvm_errors
+from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
 from lakebed.spark.internals import jvm
 from lakebed.spark.internals.column_reference import split_name
 from lakebed.spark.internals.jvm import Jvm
@@ -37,6 +38,7 @@ def enable_native(spark: SparkSession) -> None:
 
 def answer_for(spark: SparkSession) -> None:
     """Lets this process answer the requests of the session's JVM."""
+    raise_as_pyspark()
     jvm_errors.install(_suggest_names)
     connect(spark, lambda: PythonSide(spark))
 

@@ -16,7 +16,7 @@ from lakebed.sessions.native.read_plans import opened
 from lakebed.sessions.native.replaced_rows import check_count, has_partition, replaces_partitions
 from lakebed.sessions.save import save
 from lakebed.sessions.write_request import WriteRequest
-from lakebed.settings.setting_table import AUTO_MERGE
+from lakebed.settings.setting_table import AUTO_MERGE, CASTS_BY_NAME
 from lakebed.spark.columns.sql_expressions import check_expression
 from lakebed.spark.internals.classic_columns import column_sql, is_always_true
 from lakebed.spark.read.command_reads import CommandReads
@@ -26,6 +26,7 @@ from lakebed.spark.write.insert_columns import (
     assigned_by_name,
     assigned_by_position,
     with_absent_partitions,
+    written_by_name,
 )
 
 _PARTITION_COLUMNS = "__partition_columns"
@@ -145,6 +146,7 @@ def _check_path(asked: Question) -> None:
         raise InvalidArgumentError(
             f"{asked.request['name']} is at {asked.path}, not at {found}",
             hint="leave the option path out, or drop the name first",
+            condition="DELTA_TABLE_LOCATION_MISMATCH",
         )
 
 
@@ -154,7 +156,10 @@ def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> Data
     merges = request.options(settings).merge_schema or AUTO_MERGE.read(settings)
     widens = merges and bool(snapshot.properties.enable_type_widening)
     if asked.request["by_name"] and not asked.request["is_sql"]:
-        return frame
+        # A new schema replaces the one that values would be cast to.
+        if request.options(settings).overwrite_schema or not CASTS_BY_NAME.read(settings):
+            return frame
+        return written_by_name(frame, snapshot.schema, widens=widens)
     if asked.request["by_name"]:
         frame = assigned_by_name(frame, snapshot.schema, widens=widens)
     else:

@@ -155,7 +155,7 @@ def sync_names(session: SparkSession) -> None:
 
 def name_taken(name: str) -> TableExistsError:
     return TableExistsError(
-        f"there is a table or view {name} already",
+        f"the table or view {name} already exists",
         hint="choose another name, or say IF NOT EXISTS or OR REPLACE",
     )
 

@@ -61,7 +61,7 @@ _NOT_INSTALLED = re.compile(r"No module named 'lakebed[.']")
 def _decoded(data: str) -> LakebedError:
     state: dict[str, Any] = orjson.loads(base64.b64decode(data))
     kind = getattr(lakebed.errors, state.pop("type"), LakebedError)
-    error: LakebedError = kind.__new__(kind, state["message"])
+    error: LakebedError = kind.__new__(kind, state["message"], condition=state.get("condition"))
     for name, value in state.items():
         setattr(error, name, tuple(value) if isinstance(value, list) else value)
     return error

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from pyspark.errors import PySparkException
 
 from lakebed.errors import DataFileError, JobFailedError, LakebedError
+from lakebed.spark.errors.conditions import condition_of, java_family
 from lakebed.spark.errors.encoded_errors import find_encoded
 from lakebed.spark.errors.rule_errors import broken_rule
 from lakebed.spark.internals import jvm as internals
@@ -117,6 +118,8 @@ _NUMBER = re.compile(r"\(lakebed error (\d+)\)")
 _UNREAD = re.compile(
     r"\[FAILED_READ_FILE\.(\w+)\][^\n]*? file (\S+)\.\s+(.*?)\s*SQLSTATE", re.DOTALL
 )
+_PACKAGES = ("lakebed.", "io.delta.exceptions.")
+"""Of Lakebed's Java classes."""
 _lock = threading.Lock()
 _installed = False
 _numbers = count(1)
@@ -130,17 +133,30 @@ def _as_java(jvm: Jvm, error: BaseException) -> Exception:
         _errors[number] = error
         while len(_errors) > _MOST:
             _errors.popitem(last=False)
-    return jvm.java_error(f"{error} (lakebed error {number})")
+    text = f"{error} (lakebed error {number})"
+    if not isinstance(error, LakebedError):
+        return jvm.java_error(text)
+    condition = condition_of(error)
+    return jvm.lakebed_error(
+        java_family(error),
+        text,
+        error.code,
+        condition.name,
+        condition.sql_state,
+        dict(error.parameters or {}),
+    )
 
 
 def _java_error(error: JavaObject, message: str) -> LakebedError | None:
     """An error that Lakebed's Java classes raised."""
-    if error.getClass().getName() != "lakebed.LakebedException":
+    if not str(error.getClass().getName()).startswith(_PACKAGES):
         return None
-    code, known = str(error.getCondition()), list(_known_errors(LakebedError))
+    code, known = str(error.getCode()), list(_known_errors(LakebedError))
     kind = next((each for each in known if each.code == code), LakebedError)
-    own = LakebedError.__new__(kind)
-    LakebedError.__init__(own, message.removeprefix(f"[{code}] "))
+    named = str(error.getCondition())
+    condition = None if named in (code, condition_of(kind.__new__(kind)).name) else named
+    own = LakebedError.__new__(kind, condition=condition)
+    LakebedError.__init__(own, message.removeprefix(f"[{code}] "), condition=condition)
     return own
 
 

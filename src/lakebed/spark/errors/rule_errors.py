@@ -21,8 +21,16 @@ def broken_rule(message: str) -> ConstraintViolationError | None:
     found = _RULE.search(message)
     if found is None:
         return None
-    return ConstraintViolationError(found[1], hint="nothing was written; correct the rows")
+    names = (name for start, name in _CONDITIONS.items() if found[1].startswith(start))
+    return ConstraintViolationError(
+        found[1], hint="nothing was written; correct the rows", condition=next(names, None)
+    )
 
 
+_CONDITIONS = {
+    "a row breaks the NOT NULL of ": "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+    "a row breaks the condition ": "DELTA_REPLACE_WHERE_MISMATCH",
+}
+"""Beginnings of messages, and what delta-spark calls them; the others are constraints."""
 _BEGIN, _END = "[CONSTRAINT_VIOLATION] ", " (rule of the table)"
 _RULE = re.compile(f"{re.escape(_BEGIN)}(.*?){re.escape(_END)}", re.DOTALL)

@@ -341,6 +341,21 @@ class Jvm:
         exception = self._class("java.lang.IllegalArgumentException")(message)
         return Py4JJavaError(message, exception)
 
+    def lakebed_error(
+        self,
+        family: str,
+        message: str,
+        code: str,
+        condition: str,
+        sql_state: str,
+        parameters: Mapping[str, str],
+    ) -> Py4JJavaError:
+        """The same for an error of Lakebed, of a class that tells what it is."""
+        told = json.dumps(parameters)
+        errors = self._class("lakebed.Errors")
+        exception = errors.of(family, message, code, condition, sql_state, told)
+        return Py4JJavaError(message, exception)
+
     def java_exception(self, origin: JavaObject) -> Py4JJavaError:
         """The same for a Java exception that exists already."""
         return Py4JJavaError(str(origin.getMessage()), origin)

@@ -104,13 +104,16 @@ class ReadRequest:
         """The path, and the version or the time in milliseconds, if one is asked for."""
         version, timestamp = VERSION_AS_OF.read(self.get), TIMESTAMP_AS_OF.read(self.get)
         if version is not None and timestamp is not None:
-            raise InvalidArgumentError("give versionAsOf or timestampAsOf, not both")
+            raise InvalidArgumentError(
+                "give versionAsOf or timestampAsOf, not both", condition="DELTA_ONEOF_IN_TIMETRAVEL"
+            )
         suffix = None if is_exact else parse_time_travel(path)
         if suffix is not None and not self._is_folder(spark, path):
             if version is not None or timestamp is not None:
                 raise InvalidArgumentError(
                     f"{path!r} names a version, and an option names one too",
                     hint="leave out one of them",
+                    condition="DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",
                 )
             path, timestamp = suffix.table, suffix.timestamp
             version = None if suffix.version is None else int(suffix.version)

@@ -13,7 +13,9 @@ def millis_of(session: SparkSession, timestamp: str) -> int:
     found = session.sql(query, args={"text": timestamp}).head()
     if found is None or found[0] is None:
         raise InvalidArgumentError(
-            f"{timestamp!r} is not a time",
+            f"The provided timestamp ({timestamp!r}) cannot be converted to a valid timestamp",
+            condition="DELTA_TIMESTAMP_INVALID",
+            parameters={"expr": timestamp},
             hint="write it as 2026-01-31, 2026-01-31 12:00:00 or 2026-01-31T12:00:00+01:00",
         )
     return int(found[0])

@@ -64,6 +64,23 @@ def assigned_by_name(frame: DataFrame, schema: StructType, *, widens: bool = Fal
     )
 
 
+def written_by_name(frame: DataFrame, schema: StructType, *, widens: bool = False) -> DataFrame:
+    """What a program writes to a named table: values as the types that the table has.
+
+    Fields of structs are matched by name, and those that are missing stay so.
+    """
+    given = incoming_schema(frame)
+    targets = [schema.find(each.name) for each in given.fields]
+    pairs = list(zip(given.fields, targets, strict=True))
+    if all(
+        target is None or _has_same_leaves(field.data_type, target.data_type, widens)
+        for field, target in pairs
+    ):
+        return frame
+    assignment = _StoreAssignment.of(frame, widens=widens, by_name=True)
+    return frame.select(*[assignment.column(field, target) for field, target in pairs])
+
+
 def assigned_by_position(
     frame: DataFrame,
     targets: Sequence[StructField],
@@ -142,6 +159,22 @@ def _is_stored_as_is(given: DataType, wanted: DataType, widens: bool) -> bool:
         keys = _is_stored_as_is(given.key_type, wanted.key_type, widens)
         return keys and _is_stored_as_is(given.value_type, wanted.value_type, widens)
     return given == wanted or _is_taken_over(given, wanted, widens)
+
+
+def _has_same_leaves(given: DataType, wanted: DataType, widens: bool) -> bool:
+    """Whether no value in it would be cast. The write decides about fields on one side alone."""
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        found = [(each, wanted.find(each.name)) for each in given.fields]
+        return all(
+            target is None or _has_same_leaves(field.data_type, target.data_type, widens)
+            for field, target in found
+        )
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return _has_same_leaves(given.element_type, wanted.element_type, widens)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        keys = _has_same_leaves(given.key_type, wanted.key_type, widens)
+        return keys and _has_same_leaves(given.value_type, wanted.value_type, widens)
+    return given in (wanted, VOID) or _is_taken_over(given, wanted, widens)
 
 
 def _is_taken_over(given: DataType, wanted: DataType, widens: bool) -> bool:

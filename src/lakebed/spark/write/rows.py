@@ -143,6 +143,7 @@ class _Preparation:
                 f"column {field.name!r} is GENERATED ALWAYS AS IDENTITY: its values cannot be "
                 "given",
                 hint=f"leave {field.name!r} out of the data",
+                condition="DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
             )
         column = self._f.col(quote(source.name))
         value = converted(self._f, column, source.data_type, field.data_type)

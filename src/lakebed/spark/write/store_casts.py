@@ -73,6 +73,7 @@ class StoreCast:
                 f"{render_path(path)}: {given} cannot be stored as {wanted} without a possible "
                 f"loss, and {STORE_ASSIGNMENT.name} is STRICT",
                 hint=f"cast the value in the statement, or set {STORE_ASSIGNMENT.name} to ANSI",
+                condition="CANNOT_UP_CAST_DATATYPE",
             )
         kind = spark_type(wanted)
         mode = "legacy" if self.policy == "LEGACY" else "ansi"

@@ -163,6 +163,7 @@ def check_mode_change(before: str, after: str) -> None:
         raise SchemaError(
             f"{MODE} cannot change from {before} to {after} on an existing table",
             hint="only the change from none to name is possible; or create a new table",
+            condition="DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
         )
 
 

@@ -46,6 +46,7 @@ def validate_plain_names(schema: StructType) -> None:
         raise SchemaError(
             f"column names must not have a blank, tab, new line or any of ,;{{}}()= : {bad}",
             hint="rename the columns, or create the table with delta.columnMapping.mode = name",
+            condition="DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
         )
 
 
@@ -77,6 +78,7 @@ def _validate_names(schema: StructType, path: Path) -> None:
             raise SchemaError(
                 f"two columns have the name {render_path((*path, each.name))}",
                 hint="names that differ only in case count as the same; rename one of them",
+                condition="DELTA_DUPLICATE_COLUMNS_FOUND",
             )
         seen.add(name)
 

@@ -104,6 +104,7 @@ def _check(column: NewColumn, schema: StructType) -> None:
         raise SchemaError(
             f"the table has a column {path} already",
             hint="names that differ only in case count as the same; choose another name",
+            condition="DELTA_DUPLICATE_COLUMNS_FOUND",
         )
     if column.parent and CHAR_VARCHAR in column.field.metadata:
         raise nested_limit(column.path)
@@ -112,11 +113,13 @@ def _check(column: NewColumn, schema: StructType) -> None:
         raise SchemaError(
             f"column {path} cannot be added as NOT NULL: rows that are there have no value for it",
             hint=f"add it as nullable, fill it, and add the constraint {path} IS NOT NULL",
+            condition="DELTA_OPERATION_NOT_ALLOWED",
         )
     if any(CURRENT_DEFAULT in field.metadata for field in fields):
         raise SchemaError(
             f"column {path} cannot be added with a default: rows that are there would be null",
             hint="add it without one, then set the default by alter_column",
+            condition="WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
         )
     if any(map(is_filled_by_writer, fields)):
         raise SchemaError(

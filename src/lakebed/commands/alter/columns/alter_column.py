@@ -168,6 +168,7 @@ def _checked_nullable(path: Path, old: StructField, nullable: bool) -> bool:
         raise SchemaError(
             f"column {render_path(path)} cannot become NOT NULL: it may have nulls",
             hint=f"add a constraint instead: {render_path(path)} IS NOT NULL",
+            condition="DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
         )
     return nullable
 
@@ -208,6 +209,7 @@ def retyped(snapshot: Snapshot, path: Path, old: StructField, wanted: DataType) 
         raise SchemaError(
             f"column {render_path(path)} is of type {old.data_type}, which changes part by part",
             hint="name the part, such as address.city or items.element; or add and drop columns",
+            condition="DELTA_CANNOT_UPDATE_STRUCT_FIELD",
         )
     if old.data_type != VOID:
         _check_widening(snapshot, path, old, new.data_type)
@@ -220,14 +222,19 @@ def _check_widening(snapshot: Snapshot, path: Path, old: StructField, wanted: Da
         raise SchemaError(
             f"column {name} cannot change from {before} to {after}",
             hint="types can only become wider; else add a column and fill it",
+            condition="DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
         )
     if not snapshot.properties.enable_type_widening:
         raise SchemaError(
             f"column {name} cannot change from {before} to {after}: the table does not widen types",
             hint="set the property delta.enableTypeWidening to true first",
+            condition="DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
         )
     if identity(old) is not None:
-        raise SchemaError(f"column {name} is an identity column, whose type stays bigint")
+        raise SchemaError(
+            f"column {name} is an identity column, whose type stays bigint",
+            condition="DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
+        )
 
 
 def _check_limits(path: Path, old: StructField, new: StructField) -> None:
@@ -254,6 +261,7 @@ def identity_column(snapshot: Snapshot, path: Path) -> tuple[StructField, Identi
         raise SchemaError(
             f"column {render_path(found)} is no identity column",
             hint="SYNC IDENTITY is for columns that are GENERATED ... AS IDENTITY",
+            condition="DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
         )
     return field, marks
 

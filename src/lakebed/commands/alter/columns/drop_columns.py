@@ -37,6 +37,7 @@ def plan_drop_columns(snapshot: Snapshot, paths: Sequence[Path]) -> Change:
         raise SchemaError(
             "a table needs at least one column that is not a partition column",
             hint="add another column first",
+            condition="DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
         )
     done = operation("DROP COLUMNS", columns=as_json([render_path(path) for path in found]))
     metadata = replace(snapshot.metadata, configuration=configuration)
@@ -59,11 +60,13 @@ def _check_layout(snapshot: Snapshot, path: Path) -> None:
         raise SchemaError(
             f"column {render_path(path)} cannot be dropped: the table is partitioned by it",
             hint="write the table anew with other partition columns (overwrite_schema)",
+            condition="DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN",
         )
     if any(starts_with(column, path) for column in clustering_columns(snapshot) or ()):
         raise SchemaError(
             f"column {render_path(path)} cannot be dropped: the table is clustered by it",
             hint="cluster the table by other columns first (cluster_by)",
+            condition="DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
         )
 
 

@@ -49,6 +49,7 @@ def check_generated(session: SparkSession, schema: StructType) -> None:
                 f"the generated column {quote_name(field.name)} is of type {field.data_type}, but "
                 f"its expression {sql!r} is of type {kind}",
                 hint=f"write CAST({sql} AS ...) or give the column the other type",
+                condition="DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
             )
 
 
@@ -76,6 +77,7 @@ def _check_repeatable(field: StructField, sql: str) -> None:
             f"the generated column {quote_name(field.name)} uses {changing[0]}, which gives "
             "another value each time",
             hint="use a column of the table, or a default (CURRENT_DEFAULT)",
+            condition="DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN",
         )
 
 

@@ -49,7 +49,14 @@ def check_mapped(snapshot: Snapshot, path: Path, verb: str) -> None:
             "columns by name",
             hint="set the property delta.columnMapping.mode to name first; older readers can then "
             "no longer read the table",
+            condition=_UNMAPPED[verb],
         )
+
+
+_UNMAPPED = {
+    "renamed": "DELTA_UNSUPPORTED_RENAME_COLUMN",
+    "dropped": "DELTA_UNSUPPORTED_DROP_COLUMN",
+}
 
 
 def _check_free(schema: StructType, old: Path, new: Path) -> None:

@@ -59,6 +59,7 @@ class _Replacing:
             raise SchemaError(
                 f"REPLACE COLUMNS leaves out {', '.join(gone)}{where}",
                 hint="name all columns of the table; with column mapping they can be dropped",
+                condition="DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
             )
         if gone and added:
             raise SchemaError(
@@ -78,6 +79,7 @@ class _Replacing:
             raise SchemaError(
                 f"column {render_path(here)} cannot become NOT NULL: there may be nulls in it",
                 hint=f"add the constraint {render_path(here)} IS NOT NULL",
+                condition="DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
             )
         if CHAR_VARCHAR in new.metadata and new.metadata[CHAR_VARCHAR] != old.metadata.get(
             CHAR_VARCHAR
@@ -122,4 +124,5 @@ def _other_type(path: Path, old: object, new: object) -> SchemaError:
     return SchemaError(
         f"REPLACE COLUMNS cannot change the type of {render_path(path)} from {old} to {new}",
         hint="ALTER COLUMN ... TYPE makes types wider",
+        condition="DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
     )

@@ -29,6 +29,7 @@ from lakebed.commands.alter.features.feature_cleanup import (
 from lakebed.commands.alter.table_properties import plan_unset_properties
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
 from lakebed.errors import (
+    ArgumentValueError,
     FeatureDropPendingError,
     InvalidArgumentError,
     ProtocolChangedError,
@@ -60,9 +61,9 @@ _PROTECTION = "checkpointProtection"
 
 
 def drop_feature(target: AlterTarget, name: str, *, truncate_history: bool = False) -> Snapshot:
-    if not isinstance(name, str) or not isinstance(truncate_history, bool):
-        raise InvalidArgumentError(f"{name!r} is not the name of a feature", hint="give a text")
-    feature = feature_name(name)
+    if not isinstance(name, str):
+        raise ArgumentValueError(f"featureName needs to be a string but got '{type(name)}'")
+    feature = _dropped_name(name)
     _check(target.log.snapshot(), feature, truncate_history)
     cleanup = CLEANUPS[feature]
     if feature == _PROTECTION:
@@ -81,33 +82,54 @@ def drop_feature(target: AlterTarget, name: str, *, truncate_history: bool = Fal
     return snapshot
 
 
+def _dropped_name(name: str) -> str:
+    try:
+        return feature_name(name)
+    except UnsupportedFeatureError as error:
+        raise UnsupportedFeatureError(
+            error.message,
+            features=error.features,
+            hint=error.hint,
+            condition="DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            parameters={"feature": name},
+        ) from error
+
+
 def _check(snapshot: Snapshot, feature: str, truncate_history: bool) -> None:
     if not is_supported(snapshot.protocol, feature):
         raise InvalidArgumentError(
             f"the table does not have the feature {feature}",
             hint=f"it has {', '.join(sorted(supported_features(snapshot.protocol))) or 'none'}",
+            condition="DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT",
+            parameters={"feature": feature},
         )
     if feature not in CLEANUPS:
         raise UnsupportedFeatureError(
             f"the feature {feature} cannot be dropped",
             features=[feature],
             hint=f"these can: {', '.join(sorted(CLEANUPS))}; or write the rows to a new table",
+            condition="DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
+            parameters={"feature": feature},
         )
     others = dependent_features(snapshot.protocol, feature)
     if others:
         raise InvalidArgumentError(
             f"the feature {feature} cannot be dropped: {', '.join(others)} needs it",
             hint="drop what needs it first",
+            condition="DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
+            parameters={"feature": feature, "dependentFeatures": ", ".join(others)},
         )
     if truncate_history and feature != _PROTECTION and not needs_history(feature):
         raise InvalidArgumentError(
             f"the feature {feature} is for writers alone: no history needs to go for it",
             hint="leave truncate_history out",
+            condition="DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
         )
     if feature == _PROTECTION and not truncate_history:
         raise InvalidArgumentError(
             f"{feature} protects versions that use other features, which must go with it",
             hint="give truncate_history=True",
+            condition="DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
         )
 
 

@@ -106,6 +106,7 @@ def _clean_constraints(target: AlterTarget) -> bool:
         raise InvalidArgumentError(
             f"the table has CHECK constraints: {', '.join(names)}",
             hint="drop them first (drop_constraint)",
+            condition="DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",
         )
     return False
 

@@ -28,7 +28,7 @@ class Hooks:
     """`settings` and `submit_arguments` change what Spark starts with; `ready` gets the session.
 
     `defaults` are settings for a start that does not make them; a running session keeps its own.
-    `is_ready` says whether a session has been given to `ready`.
+    `is_ready` says whether a session has been given to `ready`; `started` gets each new context.
     """
 
     defaults: Mapping[str, str]
@@ -36,6 +36,7 @@ class Hooks:
     submit_arguments: Callable[[str], str]
     ready: Callable[[Any], None]
     is_ready: Callable[[Any], bool]
+    started: Callable[[Any], None]
 
 
 def hook_sessions(hooks: Hooks) -> Callable[[], None]:
@@ -104,6 +105,8 @@ class _Hooked:
             if _SUBMIT in os.environ and SparkContext._gateway is None:
                 os.environ[_SUBMIT] = self._hooks.submit_arguments(os.environ[_SUBMIT])
             original(*given.args, **given.kwargs)
+            with self._busy():
+                self._hooks.started(context)
             # Spark would start any `python3` there is, which need not have what the program has.
             if "PYSPARK_PYTHON" not in os.environ and context.master.startswith("local"):
                 context.pythonExec = sys.executable

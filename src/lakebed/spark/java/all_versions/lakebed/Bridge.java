@@ -8,7 +8,6 @@ import java.lang.reflect.UndeclaredThrowableException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.BiFunction;
-import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.classic.SparkSession$;
 import py4j.GatewayServer;
@@ -53,7 +52,7 @@ public final class Bridge {
     } catch (Py4JException error) {
       throw gone(error);
     } catch (RuntimeException error) {
-      throw error instanceof SparkThrowable ? error : LakebedException.of(error);
+      throw Errors.detailed(error);
     } catch (Error error) {
       loan.discard();
       throw error;
@@ -74,6 +73,9 @@ public final class Bridge {
     LentSessions.Loan lent = session == null ? null : connections.lend(session);
     try {
       return given.apply(first, second);
+    } catch (UndeclaredThrowableException error) {
+      Internals.raise(error.getCause());
+      throw error;
     } catch (Py4JException error) {
       // py4j has one class of exception for both; a Python that lives has raised this one.
       PythonProcess known = process;
@@ -145,7 +147,8 @@ public final class Bridge {
   }
 
   static LakebedException notConnected(String message, Throwable cause) {
-    return new LakebedException("[NOT_CONNECTED] " + message, "NOT_CONNECTED", cause);
+    return new LakebedException(
+        "[NOT_CONNECTED] " + message, ErrorDetails.of("NOT_CONNECTED"), cause);
   }
 
   /** The answer to a question that gives JSON. */

@@ -80,11 +80,12 @@ final class Defaults {
     List targets = targets(rows);
     int width = targets.size();
     if (!rows.isOfWidth(width)) {
-      throw new LakebedException(
-          "[SCHEMA_MISMATCH] the rows have other columns, but values are needed for " + width
-              + "\n  hint: list the columns that the rows have, as in INSERT INTO t (a, b) ...",
+      throw Errors.analysis(
           "SCHEMA_MISMATCH",
-          null);
+          "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+          "42802",
+          "the rows have other columns, but values are needed for " + width
+              + "\n  hint: list the columns that the rows have, as in INSERT INTO t (a, b) ...");
     }
     boolean[] isGone = gone(rows, targets);
     List columns = new ArrayList();
@@ -160,11 +161,10 @@ final class Defaults {
 
   private Expression value(Object found, StructField field) {
     if (!field.metadata().contains(CURRENT) && isFilled(field)) {
-      throw new LakebedException(
-          "[SQL] " + field.name() + " is filled by the table: DEFAULT must be its value in all rows"
-              + "\n  hint: insert the rows that bring a value in a statement of their own",
+      throw Errors.syntax(
           "SQL",
-          null);
+          field.name() + " is filled by the table: DEFAULT must be its value in all rows"
+              + "\n  hint: insert the rows that bring a value in a statement of their own");
     }
     Expression value = Literal$.MODULE$.create(null, DataTypes.NullType);
     if (field.metadata().contains(CURRENT)) {

@@ -160,12 +160,10 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
     boolean overwrites = privileges.contains(TableWritePrivilege.DELETE) && isSaveAsTable();
     if (found instanceof V1Table && overwrites) {
       // Spark would drop it first, and write then.
-      throw new LakebedException(
-          "[TABLE_EXISTS] "
-              + ident
-              + " is not a Delta table; drop it first, or choose another name",
+      throw Errors.analysis(
           "TABLE_EXISTS",
-          null);
+          ident
+              + " is not a Delta table; drop it first, or choose another name");
     }
     return found;
   }
@@ -296,10 +294,9 @@ abstract class DeltaCatalogBase extends DelegatingCatalogExtension implements St
   public void renameTable(Identifier from, Identifier to)
       throws NoSuchTableException, TableAlreadyExistsException {
     if (isPath(from) && !super.namespaceExists(from.namespace())) {
-      throw new LakebedException(
-          "[INVALID_ARGUMENT] " + from.name() + " is a path: it has no name that could change",
+      throw Errors.analysis(
           "INVALID_ARGUMENT",
-          null);
+          from.name() + " is a path: it has no name that could change");
     }
     if (found(from) == null) {
       super.renameTable(from, to);

@@ -48,7 +48,7 @@ abstract class DeltaParserBase extends SparkSqlParser {
     try {
       return GuardImmediate.checked(unchecked(text, context), text);
     } catch (StackOverflowError error) {
-      throw LakebedException.nestedTooDeep("SQL", "the statement");
+      throw Errors.nestedTooDeep("SQL", "the statement");
     }
   }
 

@@ -91,9 +91,9 @@ public class DeltaTable
   private Object asked(String what, Map request) {
     try {
       return Bridge.ask(what, request, session, null);
-    } catch (LakebedException error) {
-      if (!isPath() || !error.getCondition().equals("TABLE_NOT_FOUND")) {
-        throw error;
+    } catch (Exception error) {
+      if (!isPath() || !Errors.hasCode(error, "TABLE_NOT_FOUND")) {
+        Internals.raise(error);
       }
       NoSuchTableException notFound =
           new NoSuchTableException(Identifier.of(new String[] {"delta"}, String.valueOf(path)));

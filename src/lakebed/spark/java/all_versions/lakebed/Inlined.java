@@ -48,12 +48,11 @@ final class Inlined extends AbstractPartialFunction {
       CommonExpressionDef each = (CommonExpressionDef) found.defs().apply(i);
       Expression operand = (Expression) each.children().head();
       if (!operand.deterministic()) {
-        throw new LakebedException(
-            "[INVALID_ARGUMENT] " + operand.sql() + " is not deterministic, and a statement"
-                + " that changes rows would evaluate it twice; compute it in a query first, and use"
-                + " that as the source of a MERGE",
+        throw Errors.analysis(
             "INVALID_ARGUMENT",
-            null);
+            operand.sql() + " is not deterministic, and a statement"
+                + " that changes rows would evaluate it twice; compute it in a query first, and use"
+                + " that as the source of a MERGE");
       }
       operands.put(each.id(), operand);
     }

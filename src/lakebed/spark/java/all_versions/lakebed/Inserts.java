@@ -171,8 +171,7 @@ final class Inserts {
 
   private LogicalPlan ifNotExists() {
     if (insert.partitionSpec().size() != table.partitionColumns().size()) {
-      throw new LakebedException(
-          "[SQL] IF NOT EXISTS needs a value for each partition column", "SQL", null);
+      throw Errors.syntax("SQL", "IF NOT EXISTS needs a value for each partition column");
     }
     Map values = new LinkedHashMap();
     Map given = Bridge.java(insert.partitionSpec());
@@ -212,7 +211,7 @@ final class Inserts {
   /** A MERGE that only says which rows of the table meet one of the query. */
   private LogicalPlan replaceOn(Expression condition, String alias, LogicalPlan query) {
     if (!insert.partitionSpec().isEmpty()) {
-      throw new LakebedException("[SQL] REPLACE ON takes no PARTITION", "SQL", null);
+      throw Errors.syntax("SQL", "REPLACE ON takes no PARTITION");
     }
     Map rows = Bridge.map(new Object[] {
         "by_name", Boolean.valueOf(insert.byName()),

@@ -174,7 +174,7 @@ public class Internals {
     String message = "[UNSUPPORTED_SPARK] Lakebed does not fit Spark " + version + ": there is no "
         + what
         + "\n  hint: pip install 'lakebed[spark]', which brings a PySpark that Lakebed knows";
-    return new LakebedException(message, "UNSUPPORTED_SPARK", null);
+    return new LakebedException(message, ErrorDetails.of("UNSUPPORTED_SPARK"), null);
   }
 
   public static Object call(Method method, Object target, Object[] arguments) {

@@ -146,11 +146,10 @@ public class ResolveCommands extends Rule {
       return plan;
     }
     if (others > 0) {
-      throw new LakebedException(
-          "[UNSUPPORTED_FEATURE] one statement inserts either into Delta tables alone,"
-              + " or into none",
+      throw Errors.analysis(
           "UNSUPPORTED_FEATURE",
-          null);
+          "one statement inserts either into Delta tables alone,"
+              + " or into none");
     }
     Map request = Bridge.map(new Object[] {"inserts", requests});
     return DeltaCommand.of(session, "insert_many", request, given, NO_ROWS);

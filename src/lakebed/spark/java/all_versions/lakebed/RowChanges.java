@@ -65,10 +65,9 @@ class RowChanges {
     String name = last(Names.qualifier(target), "");
     boolean isAll = found.condition().semanticEquals(Literal.TrueLiteral());
     if (isAll && name.equalsIgnoreCase("where") && !table.name().endsWith(name)) {
-      throw new LakebedException(
-          "[SQL] the condition behind WHERE is missing; without WHERE all rows are deleted",
+      throw Errors.syntax(
           "SQL",
-          null);
+          "the condition behind WHERE is missing; without WHERE all rows are deleted");
     }
   }
 
@@ -172,10 +171,11 @@ class RowChanges {
       Column value = isDefault(each.value()) ? null : names.column(each.value());
       String path = path(each.key());
       if (values.containsKey(path)) {
-        throw new LakebedException(
-            "[INVALID_ARGUMENT] the column " + path + " is assigned twice",
+        throw Errors.analysis(
             "INVALID_ARGUMENT",
-            null);
+            "DELTA_CONFLICT_SET_COLUMN",
+            "42701",
+            "the column " + path + " is assigned twice");
       }
       values.put(path, value);
     }
@@ -199,10 +199,7 @@ class RowChanges {
     if (key instanceof Attribute) {
       return Internals.quoted(((Attribute) key).name());
     }
-    throw new LakebedException(
-        "[INVALID_ARGUMENT] " + key.sql() + " is not a column of the table",
-        "INVALID_ARGUMENT",
-        null);
+    throw Errors.analysis("INVALID_ARGUMENT", key.sql() + " is not a column of the table");
   }
 
   /** Without what the statement calls the table. */

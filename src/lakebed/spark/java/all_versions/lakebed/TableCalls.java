@@ -42,10 +42,9 @@ public class TableCalls implements RelationPlugin {
     }
     // To analyze a call would have to make it: only Python knows its columns.
     if (planner.executeHolderOpt().isEmpty()) {
-      throw new LakebedException(
-          "[UNSUPPORTED_FEATURE] a call of DeltaTable can be executed, but not analyzed",
+      throw Errors.analysis(
           "UNSUPPORTED_FEATURE",
-          null);
+          "a call of DeltaTable can be executed, but not analyzed");
     }
     return Optional.of(answer(call, planner).logicalPlan());
   }

@@ -54,10 +54,9 @@ class TableChangesFunction extends AbstractFunction1 {
   /** Whole numbers are versions; all else is a string, times as Spark writes them. */
   private static Object value(Expression argument) {
     if (!argument.foldable()) {
-      throw new LakebedException(
-          "[INVALID_ARGUMENT] " + argument.sql() + " is not a constant, as table_changes needs it",
+      throw Errors.analysis(
           "INVALID_ARGUMENT",
-          null);
+          argument.sql() + " is not a constant, as table_changes needs it");
     }
     Object found = argument.eval(InternalRow.empty());
     if (found == null) {

@@ -54,7 +54,7 @@ public final class TableExpressions {
     try {
       return CatalystSqlParser$.MODULE$.parseExpression(text);
     } catch (StackOverflowError error) {
-      throw LakebedException.nestedTooDeep("PREDICATE", "the expression");
+      throw Errors.nestedTooDeep("PREDICATE", "the expression");
     } catch (Throwable error) {
       // A ParseException is a checked one, which Scala does not declare.
       Internals.raise(error);

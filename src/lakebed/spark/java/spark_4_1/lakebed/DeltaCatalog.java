@@ -57,11 +57,10 @@ public class DeltaCatalog extends DeltaCatalogBase {
     Constraint[] constraints = info.constraints();
     for (int i = 0; i < constraints.length; i++) {
       if (!(constraints[i] instanceof Check)) {
-        throw new LakebedException(
-            "[UNSUPPORTED_FEATURE] Delta tables have CHECK constraints alone: "
-                + constraints[i].toDDL(),
+        throw Errors.analysis(
             "UNSUPPORTED_FEATURE",
-            null);
+            "Delta tables have CHECK constraints alone: "
+                + constraints[i].toDDL());
       }
       checks.put(constraints[i].name(), ((Check) constraints[i]).predicateSql());
     }
