@@ -55,7 +55,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 public class DeltaScans extends Rule {
   private static final String SOURCE = "lakebed";
-  private static final String FOLLOWS = "lakebed.follows";
+  static final String FOLLOWS = "lakebed.follows";
   private static final String COPIED = "lakebed.copied";
 
   private final Map queries = Collections.synchronizedMap(new WeakHashMap());
