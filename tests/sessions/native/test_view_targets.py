@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from lakebed.errors import InvalidArgumentError
 
 MERGE = (
     "MERGE INTO v USING (SELECT 1 AS id, 'new' AS s UNION ALL SELECT 7, 'seven') n ON v.id = n.id "
@@ -77,6 +78,6 @@ def test_columns_with_mapped_names_are_found_through_a_view(orders: SparkSession
 )
 def test_a_view_that_shows_something_else_is_refused(orders: SparkSession, query: str) -> None:
     orders.sql(f"CREATE TEMP VIEW v AS {query}")
-    with pytest.raises(PySparkException, match="its rows cannot be changed"):
+    with pytest.raises(InvalidArgumentError, match="its rows cannot be changed"):
         orders.sql("DELETE FROM v WHERE id = 1")
     assert rows(orders) == [(1, "a"), (2, "b")]
