@@ -57,6 +57,7 @@ class Tally:
     """How many comparisons agreed, differ on purpose, and are gaps."""
 
     def __init__(self) -> None:
+        self.compared = 0
         self.agreed: list[str] = []
         self.known: dict[Kind, dict[str, Difference]] = {"on purpose": {}, "gap": {}}
         self.failed: dict[str, tuple[str, str]] = {}
@@ -72,6 +73,7 @@ class Tally:
     ) -> None:
         """Passes if both agree or differ on purpose as listed, and is an expected failure for a
         listed gap. All else fails, also a listed difference that is no more."""
+        self.compared += 1
         aspects = frozenset(differing)
         if known is None:
             assert not differing, side_by_side(name, differing, about)
@@ -112,7 +114,10 @@ def differing_logs(ours: LogState, theirs: LogState) -> Differing:
             "protocol": (ours.features, theirs.features),
             "properties": (ours.properties, theirs.properties),
             "operation": (ours.operation, theirs.operation),
+            "parameters": (ours.parameters, theirs.parameters),
             "blind": (ours.commit.get("isBlindAppend"), theirs.commit.get("isBlindAppend")),
+            "isolation": (ours.commit.get("isolationLevel"), theirs.commit.get("isolationLevel")),
+            "clustering": (ours.clustering, theirs.clustering),
             "metrics": (_metrics(ours), _metrics(theirs)),
         }
     )

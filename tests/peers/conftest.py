@@ -82,3 +82,5 @@ def pytest_terminal_summary(
         for name, (ours, theirs) in tally.failed.items():
             if ours != theirs:
                 terminalreporter.line(f"  {name}: Lakebed {ours}, delta-spark {theirs}")
+    passed = len(tally.agreed) + len(purposes)
+    terminalreporter.line(f"{passed} of {tally.compared} pass")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ _RANDOM_PROPERTIES = {
 }
 
 
+_NUMBER = re.compile(r"#\d+L?")
+_QUALIFIER = re.compile(r"\b[A-Za-z_]\w*\.(?=[A-Za-z_])")
+
+
 @dataclass
 class LogState:
     """The newest version; `version` is -1 where there is no log."""
@@ -29,6 +34,8 @@ class LogState:
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The live `add` actions, by path and deletion vector."""
     domains: dict[str, Any] = field(default_factory=dict)
+    folder: str = "(no folder)"
+    """What is of one engine alone in paths."""
 
     @property
     def schema(self) -> list[Any]:
@@ -64,12 +71,33 @@ class LogState:
         return self.commit.get("operation")
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """What the history says about the call. Each engine has folders of its own; delta-spark
+        numbers columns, and Lakebed says of which side of a MERGE they are."""
+        found = self.commit.get("operationParameters") or {}
+        text = json.dumps(found, sort_keys=True).replace(self.folder, "(folder)")
+        parameters: dict[str, Any] = json.loads(text)
+        return {
+            name: _QUALIFIER.sub("", _NUMBER.sub("", value)) if "redicate" in name else value
+            for name, value in parameters.items()
+        }
+
+    @property
+    def clustering(self) -> list[list[str]] | None:
+        """Physical names that no table shares count as one."""
+        domain = self.domains.get("delta.clustering")
+        if domain is None or domain.get("removed"):
+            return None
+        columns = json.loads(domain["configuration"])["clusteringColumns"]
+        return [["(random)" if part.startswith("col-") else part for part in c] for c in columns]
+
+    @property
     def metrics(self) -> dict[str, str]:
         return dict(sorted((self.commit.get("operationMetrics") or {}).items()))
 
 
-def log_state(table: Path) -> LogState:
-    state = LogState()
+def log_state(table: Path, folder: Path | None = None) -> LogState:
+    state = LogState() if folder is None else LogState(folder=str(folder))
     for commit in sorted((table / "_delta_log").glob("[0-9]*.json")):
         if len(commit.stem) != 20:
             continue

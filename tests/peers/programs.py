@@ -94,6 +94,49 @@ def columns_of(spark: Any, table: str) -> list[list[str]]:
     return [[each.name, each.dataType, each.nullable] for each in spark.catalog.listColumns(table)]
 
 
+def table_exists(spark: Any, table: str) -> bool:
+    return bool(spark.catalog.tableExists(table))
+
+
+def catalog_table(spark: Any, table: str) -> list[Any]:
+    found = spark.catalog.getTable(table)
+    return [found.name, found.catalog, found.namespace, found.tableType, found.isTemporary]
+
+
+def view_of(spark: Any, table: str, view: str) -> None:
+    spark.table(table).createOrReplaceTempView(view)
+
+
+def history_columns(spark: Any, table: str) -> list[str]:
+    return [str(name) for name in spark.sql(f"DESCRIBE HISTORY {table}").columns]
+
+
+def columns_of_history(spark: Any, path: str) -> list[str]:
+    return (
+        [str(name) for name in _delta_table(spark, path).history().columns()]
+        if (_is_delta_spark(spark))
+        else list(_delta_table(spark, path).history().columns)
+    )
+
+
+def optimized(spark: Any, table: str, more: str = "") -> dict[str, Any]:
+    """The result of OPTIMIZE without times, sizes, and how Spark cuts its tasks."""
+    metrics = spark.sql(f"OPTIMIZE {table} {more}").collect()[0].metrics.asDict(recursive=True)
+    return {name: value for name, value in _counts(metrics).items() if name not in _OF_A_RUN}
+
+
+_OF_A_RUN = ("startTimeMs", "endTimeMs", "totalClusterParallelism", "totalScheduledTasks")
+
+
+def _counts(metrics: dict[str, Any]) -> dict[str, Any]:
+    sizes = ("min", "max", "avg", "totalSize", "size")
+    return {
+        name: _counts(value) if isinstance(value, dict) else value
+        for name, value in metrics.items()
+        if name not in sizes
+    }
+
+
 def input_files(spark: Any, path: str) -> int:
     return len(spark.read.format("delta").load(path).inputFiles())
 

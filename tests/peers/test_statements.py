@@ -14,7 +14,18 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from cases import cases_files, cases_frames, cases_rows, cases_tables, cases_types, cases_versions
+from cases import (
+    cases_calls,
+    cases_definitions,
+    cases_files,
+    cases_frames,
+    cases_layouts,
+    cases_rows,
+    cases_tables,
+    cases_types,
+    cases_versions,
+    cases_views,
+)
 from cases.case_groups import Case, Work, as_step
 from cases.differences import DIFFERENCES
 from comparing import Differing, Tally, differing_answers, differing_logs
@@ -29,8 +40,12 @@ CASES: list[Case] = [
     *cases_versions.CASES,
     *cases_files.CASES,
     *cases_frames.CASES,
+    *cases_layouts.CASES,
+    *cases_views.CASES,
+    *cases_definitions.CASES,
+    *cases_calls.CASES,
 ]
-COMPARED = 300
+COMPARED = 600
 """How many statements and calls there are at least."""
 EVERY = 6
 """Of the cases every so manieth is in the short form."""
@@ -65,7 +80,8 @@ def outcomes(peers: Peers, case: Case) -> list[Outcome]:
     tables = [engine.warehouse / case.table for engine in peers.engines]
     rows = peers.lakebed.run([sql(f"SELECT * FROM delta.`{table}`") for table in tables])
     statements = map(_statement, peers.engines, [case] * 2, answers)
-    return list(zip(statements, rows, map(log_state, tables), strict=True))
+    folders = [engine.folder for engine in peers.engines]
+    return list(zip(statements, rows, map(log_state, tables, folders), strict=True))
 
 
 def _run(peers: Peers, case: Case) -> tuple[list[Answer], ...]:

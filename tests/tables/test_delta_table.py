@@ -61,8 +61,7 @@ HISTORY = (
     "job struct<jobId:string,jobName:string,jobRunId:string,runId:string,jobOwnerId:string,"
     "triggerType:string>, notebook struct<notebookId:string>, clusterId string, "
     "readVersion bigint, isolationLevel string, isBlindAppend boolean, "
-    "operationMetrics map<string,string>, userMetadata string, engineInfo string, "
-    "readable boolean"
+    "operationMetrics map<string,string>, userMetadata string, engineInfo string"
 )
 
 

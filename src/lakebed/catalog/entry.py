@@ -30,6 +30,11 @@ class TableEntry:
         return ".".join(self.parts)
 
     @property
+    def full_name(self) -> str:
+        """With the catalog of the session, as delta-spark shows names."""
+        return ".".join((SESSION_CATALOG, *self.parts))
+
+    @property
     def is_view(self) -> bool:
         return self.kind == "VIEW"
 

@@ -24,20 +24,29 @@ from lakebed.transaction.row_tracking import physical_records
 
 
 @without_call_sites()
-def delete_rows(target: RowTarget, condition: str | Column | None = None) -> dict[str, int]:
-    """Deletes the rows; what the history says about it, `numDeletedRows` among it."""
-    metrics = target.change(lambda snapshot: _Delete(target, snapshot, condition).run())
+def delete_rows(
+    target: RowTarget, condition: str | Column | None = None, said: Column | None = None
+) -> dict[str, int]:
+    """Deletes the rows; what the history says about it, `numDeletedRows` among it.
+
+    `said` is a condition for the history where all rows are deleted.
+    """
+    metrics = target.change(lambda snapshot: _Delete(target, snapshot, condition, said).run())
     auto_compact(target)
     return metrics
 
 
 class _Delete:
     def __init__(
-        self, target: RowTarget, snapshot: Snapshot, condition: str | Column | None
+        self,
+        target: RowTarget,
+        snapshot: Snapshot,
+        condition: str | Column | None,
+        said: Column | None,
     ) -> None:
         self._target = target
         self._snapshot = snapshot
-        self._condition = RowCondition(target, snapshot, condition, "DELETE")
+        self._condition = RowCondition(target, snapshot, condition, "DELETE", said)
         self._change = RowChange(target, snapshot, self._condition.operation)
 
     def run(self) -> dict[str, int]:

@@ -33,13 +33,17 @@ DETAIL_SCHEMA = pa.schema(
 )
 
 
-def table_detail(snapshot: Snapshot, location: str | None = None) -> pa.Table:
-    """`location` is where the table is as its user names it, else the URL of its store."""
+def table_detail(
+    snapshot: Snapshot, location: str | None = None, name: str | None = None
+) -> pa.Table:
+    """`location` is where the table is as its user names it, else the URL of its store. `name` is
+    what a catalog calls it.
+    """
     metadata, protocol, totals = snapshot.metadata, snapshot.protocol, snapshot.totals
     row = {
         "format": "delta",
         "id": metadata.id,
-        "name": metadata.name,
+        "name": name or metadata.name,
         "description": metadata.description,
         "location": location or snapshot.store.url,
         "createdAt": metadata.created_time,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from pyspark.sql import DataFrame
 
+from lakebed.commands.create.create_modes import CREATE, OR_REPLACE, REPLACE
 from lakebed.commands.create.named_tables import Place, create_named, refuse_foreign
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_frame import FrameWrite, write_frame
@@ -34,9 +38,21 @@ def save(
     return written
 
 
+def operation_of_rows(mode: str, place: Place) -> dict[str, Any]:
+    """What the history calls a table that is made with rows."""
+    name = {REPLACE: "REPLACE TABLE", OR_REPLACE: "CREATE OR REPLACE TABLE"}.get(
+        mode, "CREATE TABLE"
+    )
+    return {"name": f"{name} AS SELECT", "isManaged": str(place.is_managed).lower()}
+
+
 def save_at(frame: DataFrame, request: WriteRequest, place: Place) -> None:
     """What `saveAsTable` does, at the place of its table."""
     options = request.options(all_settings(frame.sparkSession))
+    operation = operation_of_rows(OR_REPLACE if options.mode == "overwrite" else CREATE, place)
+    if options.mode == "overwrite":
+        operation["isV1SaveAsTableOverwrite"] = True
+    options = replace(options, operation=operation)
     if options.mode == "ignore" and (place.is_foreign or place.has_table()):
         return
     refuse_foreign(place)

@@ -61,9 +61,13 @@ class WriteRequest:
         if merges is None:
             merges = setting_table.AUTO_MERGE.read(session)
         overwrites = mode == "overwrite"
+        partition_by = self.partition_by
+        if partition_by is None and overwrite_schema and overwrites:
+            # As in delta-spark a table that gets a new schema gets a new partitioning too.
+            partition_by = ()
         return WriteOptions(
             mode=mode,
-            partition_by=self.partition_by,
+            partition_by=partition_by,
             cluster_by=self.cluster_by,
             # delta-spark takes both too: what replaces the schema has nothing left to merge.
             merge_schema=merges and not (overwrite_schema and overwrites),

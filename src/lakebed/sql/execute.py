@@ -16,6 +16,7 @@ from lakebed.sql.run.alter import run_alter
 from lakebed.sql.run.clone import run_clone
 from lakebed.sql.run.copy_into import run_copy
 from lakebed.sql.statement import Statement
+from lakebed.tables.optimize_builder import OPTIMIZED
 
 
 @dataclass(frozen=True)
@@ -38,22 +39,13 @@ def result_schema(statement: Statement) -> str:
     return _RUNNERS[type(statement)].schema
 
 
-_FILES = "STRUCT<min: BIGINT, max: BIGINT, avg: DOUBLE, totalFiles: BIGINT, totalSize: BIGINT>"
-_OPTIMIZED = (
-    "path STRING, metrics STRUCT<numFilesAdded: BIGINT, numFilesRemoved: BIGINT, "
-    f"filesAdded: {_FILES}, filesRemoved: {_FILES}, partitionsOptimized: BIGINT, numBins: BIGINT, "
-    "numBatches: BIGINT, totalConsideredFiles: BIGINT, totalFilesSkipped: BIGINT, "
-    "preserveInsertionOrder: BOOLEAN, startTimeMs: BIGINT, endTimeMs: BIGINT, "
-    "deletionVectorStats: STRUCT<numDeletionVectorsRemoved: BIGINT, "
-    "numDeletionVectorRowsRemoved: BIGINT>>"
-)
 _HISTORY = (
     "version BIGINT, timestamp TIMESTAMP, userId STRING, userName STRING, operation STRING, "
     "operationParameters MAP<STRING, STRING>, job STRUCT<jobId: STRING, jobName: STRING, "
     "jobRunId: STRING, runId: STRING, jobOwnerId: STRING, triggerType: STRING>, "
     "notebook STRUCT<notebookId: STRING>, clusterId STRING, readVersion BIGINT, "
     "isolationLevel STRING, isBlindAppend BOOLEAN, operationMetrics MAP<STRING, STRING>, "
-    "userMetadata STRING, engineInfo STRING, readable BOOLEAN"
+    "userMetadata STRING, engineInfo STRING"
 )
 _DETAIL = (
     "format STRING, id STRING, name STRING, description STRING, location STRING, "
@@ -85,8 +77,8 @@ _RUNNERS: Mapping[type[Statement], Runner] = {
     grammar.DescribeHistory: Runner(run.run_history, _HISTORY),
     grammar.FsckStatement: Runner(run.run_fsck, _REPAIRED),
     grammar.GenerateStatement: Runner(run.run_generate),
-    grammar.OptimizeStatement: Runner(run.run_optimize, _OPTIMIZED),
-    grammar.ReorgStatement: Runner(run.run_reorg, _OPTIMIZED),
+    grammar.OptimizeStatement: Runner(run.run_optimize, OPTIMIZED),
+    grammar.ReorgStatement: Runner(run.run_reorg, OPTIMIZED),
     grammar.RestoreStatement: Runner(run.run_restore, _RESTORED),
     grammar.UndropTable: Runner(run.run_undrop),
     grammar.VacuumStatement: Runner(run.run_vacuum, _PATHS),

@@ -38,8 +38,8 @@ class OpenTable:
         """The newest version when it was first asked for."""
         return self.log.snapshot()
 
-    def delta(self, alias: str | None = None) -> DeltaTable:
-        return DeltaTable(self.session, self.log, self.root, {}, alias)
+    def delta(self, alias: str | None = None, name: str | None = None) -> DeltaTable:
+        return DeltaTable(self.session, self.log, self.root, {}, alias, name=name)
 
     @property
     def alter(self) -> AlterTarget:

@@ -59,6 +59,7 @@ class DeltaServiceMethods:
     _log: TableLog
     _root: str
     _options: Mapping[str, str]
+    _name: str | None
 
     @classmethod
     def forPath(
@@ -94,6 +95,8 @@ class DeltaServiceMethods:
         path = _parquet_path(sparkSession, identifier)
         store, _ = open_location(sparkSession, path, {})
         settings = all_settings(sparkSession)
+        if partitionSchema is None:
+            partitionSchema = _partitions_in_catalog(sparkSession, identifier)
         options = ConvertOptions(
             partition_schema(_as_own(partitionSchema)),
             stats=COLLECT_STATS.read(settings),
@@ -213,7 +216,8 @@ class DeltaServiceMethods:
 
     def detail(self) -> DataFrame:
         """One row about the table: id, location, size, properties, features ..."""
-        return self._session.createDataFrame(table_detail(self._log.snapshot(), self._root))
+        found = table_detail(self._log.snapshot(), self._root, self._name)
+        return self._session.createDataFrame(found)
 
     def health(self, columns: Sequence[str] | None = None, orphans: bool = False) -> Health:
         """What makes the table slow or large, and what mends it.
@@ -370,6 +374,17 @@ def _named_path(session: SparkSession, identifier: str) -> str:
     if found is None or found.provider != "parquet" or found.location is None:
         return delta_location(session, identifier)
     return found.location
+
+
+def _partitions_in_catalog(session: SparkSession, identifier: str) -> StructType | None:
+    """The partition columns of a table of Parquet files, which the catalog knows."""
+    found = None if _IDENTIFIER.fullmatch(identifier) else find_table(session, identifier)
+    if found is None or found.provider != "parquet":
+        return None
+    schema = parse_schema(session.table(identifier).schema.json())
+    columns = session.catalog.listColumns(identifier)
+    names = [column.name for column in columns if column.isPartition]
+    return StructType(tuple(schema.field(name) for name in names)) if names else None
 
 
 def _rename_to_delta(session: SparkSession, identifier: str, log: TableLog) -> None:

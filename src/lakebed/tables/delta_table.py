@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, cast, overload
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.commands.delete_rows import delete_rows
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
@@ -22,6 +22,7 @@ from lakebed.errors import (
     TableNotFoundError,
 )
 from lakebed.log.table_log import TableLog
+from lakebed.log.versions.history import READABLE
 from lakebed.log.versions.readable import with_readable
 from lakebed.spark.catalog.table_names import delta_location, find_table, is_name, path_in
 from lakebed.spark.columns.bound_columns import TableFrames
@@ -65,10 +66,12 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         options: Mapping[str, str],
         aliasName: str | None = None,
         frames: TableFrames | None = None,
+        name: str | None = None,
     ) -> None:
         """Use `forPath`. `root` is the folder of the table as Hadoop names it.
 
-        `frames` are the DataFrames that `toDF` made, under whatever alias.
+        `frames` are the DataFrames that `toDF` made, under whatever alias. `name` is what the
+        catalog calls the table.
         """
         self._session = sparkSession
         self._log = log
@@ -76,6 +79,7 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         self._options = options
         self._alias = aliasName
         self._frames = TableFrames() if frames is None else frames
+        self._name = name
 
     @classmethod
     def forPath(
@@ -117,7 +121,10 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
             return cast(DeltaTable, served.forName(sparkSession, name))
         location = delta_location(_checked_session(sparkSession), name)
         try:
-            return cls.forPath(sparkSession, location)
+            table = cls.forPath(sparkSession, location)
+            entry = find_table(sparkSession, name)
+            table._name = None if entry is None else entry.full_name
+            return table
         except TableNotFoundError as error:
             if path_in(name) is not None:
                 raise
@@ -154,15 +161,26 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under a name that expressions may use, as in `t.id = s.id`."""
-        name = checked_alias(aliasName)
-        return DeltaTable(self._session, self._log, self._root, self._options, name, self._frames)
+        return DeltaTable(
+            self._session,
+            self._log,
+            self._root,
+            self._options,
+            checked_alias(aliasName),
+            self._frames,
+            self._name,
+        )
 
     def delete(self, condition: Condition | None = None) -> DataFrame:
         """Delete the rows for which the condition is true; all rows if there is none.
 
         One row with `num_affected_rows`; -1 where whole files went whose rows nobody counted.
         """
-        metrics = delete_rows(self._target(), checked_condition(condition, "delete"))
+        return self._deleted(checked_condition(condition, "delete"))
+
+    def _deleted(self, condition: Condition | None, said: Column | None = None) -> DataFrame:
+        """`said` is what the history says where there is no condition."""
+        metrics = delete_rows(self._target(), condition, said)
         return counts_frame(self._session, {"num_affected_rows": metrics.get("numDeletedRows", -1)})
 
     @overload
@@ -223,8 +241,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
     def history(self, limit: int | None = None, readable: bool = False) -> DataFrame:
         """The commits of the table, newest first; at most `limit` of them.
 
-        The last column says whether a version can be read: false where a VACUUM has recorded that
-        it lost files, else null. With `readable` the log and the files are looked at.
+        With `readable` the log and the files are looked at, and a last column says whether a
+        version can be read.
         """
         if limit is not None and (
             isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
@@ -235,6 +253,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         found = self._log.history(limit)
         if readable:
             found = with_readable(self._log.store, found)
+        else:
+            found = found.drop_columns([READABLE])
         return arrow_frame(self._session, _with_structs(found))
 
     def __repr__(self) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row
 
+from lakebed.commands.optimize.cube_stats import CubeStats
 from lakebed.commands.optimize.optimize import Optimized, optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest
 from lakebed.commands.optimize.upgrade_uniform import upgrade_uniform
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import ArgumentTypeError, ArgumentValueError, InvalidArgumentError
+from lakebed.spark.session.session_kind import is_connect
 from lakebed.spec.actions import Add
 from lakebed.spec.iceberg_compat import COMPATS
 
@@ -96,20 +98,60 @@ def optimized_frame(target: RowTarget, done: Optimized) -> DataFrame:
         "filesAdded": _sizes(done.added),
         "filesRemoved": _sizes(done.removed),
         "partitionsOptimized": done.num_partitions,
+        "zOrderStats": None if done.is_clustered else _zorder_stats(done.cubes),
+        "clusteringStats": _clustering_stats(done.cubes) if done.is_clustered else None,
         "numBins": done.num_bins,
         "numBatches": done.num_batches,
         "totalConsideredFiles": done.num_considered,
         "totalFilesSkipped": done.num_considered - len(done.removed),
         "preserveInsertionOrder": False,
+        "numFilesSkippedToReduceWriteAmplification": 0,
+        "numBytesSkippedToReduceWriteAmplification": 0,
         "startTimeMs": done.started_ms,
         "endTimeMs": int(time.time() * 1000),
+        "totalClusterParallelism": _parallelism(target),
+        "totalScheduledTasks": done.num_bins,
+        "autoCompactParallelismStats": None,
         "deletionVectorStats": Row(
             numDeletionVectorsRemoved=len(vectors),
             numDeletionVectorRowsRemoved=sum(vector.cardinality for vector in vectors),
         ),
+        "numTableColumns": done.columns[0],
+        "numTableColumnsWithStats": done.columns[1],
     }
     row = (target.log.store.url, Row(**metrics))
-    return target.session.createDataFrame([row], _SCHEMA)
+    return target.session.createDataFrame([row], OPTIMIZED)
+
+
+def _zorder_stats(cubes: CubeStats | None) -> Row | None:
+    if cubes is None:
+        return None
+    return Row(
+        strategyName="all",
+        inputCubeFiles=Row(num=cubes.inside.num, size=cubes.inside.size),
+        inputOtherFiles=Row(num=cubes.others.num, size=cubes.others.size),
+        inputNumCubes=cubes.num_cubes,
+        mergedFiles=Row(num=cubes.merged.num, size=cubes.merged.size),
+        numOutputCubes=cubes.num_written,
+        mergedNumCubes=None,
+    )
+
+
+def _clustering_stats(cubes: CubeStats | None) -> Row | None:
+    if cubes is None:
+        return None
+    return Row(
+        inputZCubeFiles=Row(numFiles=cubes.inside.num, size=cubes.inside.size),
+        inputOtherFiles=Row(numFiles=cubes.others.num, size=cubes.others.size),
+        inputNumZCubes=cubes.num_cubes,
+        mergedFiles=Row(numFiles=cubes.merged.num, size=cubes.merged.size),
+        numOutputZCubes=cubes.num_written,
+    )
+
+
+def _parallelism(target: RowTarget) -> int:
+    """A client of Spark Connect does not know it."""
+    return 0 if is_connect(target.session) else target.session.sparkContext.defaultParallelism
 
 
 def _sizes(adds: Sequence[Add]) -> Row:
@@ -123,10 +165,31 @@ def _sizes(adds: Sequence[Add]) -> Row:
     )
 
 
-_SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
-_SCHEMA = f"""path string, metrics struct<
-    numFilesAdded: bigint, numFilesRemoved: bigint, filesAdded: {_SIZES}, filesRemoved: {_SIZES},
-    partitionsOptimized: bigint, numBins: bigint, numBatches: bigint,
-    totalConsideredFiles: bigint, totalFilesSkipped: bigint, preserveInsertionOrder: boolean,
-    startTimeMs: bigint, endTimeMs: bigint, deletionVectorStats: struct<
-    numDeletionVectorsRemoved: bigint, numDeletionVectorRowsRemoved: bigint>>"""
+_SIZES = "STRUCT<min: BIGINT, max: BIGINT, avg: DOUBLE, totalFiles: BIGINT, totalSize: BIGINT>"
+_NUM = "STRUCT<num: BIGINT, size: BIGINT>"
+_NUM_FILES = "STRUCT<numFiles: BIGINT, size: BIGINT>"
+_ZORDER = (
+    f"STRUCT<strategyName: STRING, inputCubeFiles: {_NUM}, inputOtherFiles: {_NUM}, "
+    f"inputNumCubes: BIGINT, mergedFiles: {_NUM}, numOutputCubes: BIGINT, mergedNumCubes: BIGINT>"
+)
+_CLUSTERING = (
+    f"STRUCT<inputZCubeFiles: {_NUM_FILES}, inputOtherFiles: {_NUM_FILES}, "
+    f"inputNumZCubes: BIGINT, mergedFiles: {_NUM_FILES}, numOutputZCubes: BIGINT>"
+)
+_PARALLELISM = (
+    "STRUCT<maxClusterActiveParallelism: BIGINT, minClusterActiveParallelism: BIGINT, "
+    "maxSessionActiveParallelism: BIGINT, minSessionActiveParallelism: BIGINT>"
+)
+OPTIMIZED = (
+    "path STRING, metrics STRUCT<numFilesAdded: BIGINT, numFilesRemoved: BIGINT, "
+    f"filesAdded: {_SIZES}, filesRemoved: {_SIZES}, partitionsOptimized: BIGINT, "
+    f"zOrderStats: {_ZORDER}, clusteringStats: {_CLUSTERING}, numBins: BIGINT, "
+    "numBatches: BIGINT, totalConsideredFiles: BIGINT, totalFilesSkipped: BIGINT, "
+    "preserveInsertionOrder: BOOLEAN, numFilesSkippedToReduceWriteAmplification: BIGINT, "
+    "numBytesSkippedToReduceWriteAmplification: BIGINT, startTimeMs: BIGINT, endTimeMs: BIGINT, "
+    "totalClusterParallelism: BIGINT, totalScheduledTasks: BIGINT, "
+    f"autoCompactParallelismStats: {_PARALLELISM}, deletionVectorStats: "
+    "STRUCT<numDeletionVectorsRemoved: BIGINT, numDeletionVectorRowsRemoved: BIGINT>, "
+    "numTableColumns: BIGINT, numTableColumnsWithStats: BIGINT>"
+)
+"""The columns of the result, as DDL."""

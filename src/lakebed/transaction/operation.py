@@ -12,7 +12,8 @@ class Operation:
     """`name` and `parameters` as delta-spark has them: `Operation("WRITE", {"mode": "Append"})`.
 
     `changes_data` says what the operation is for, whatever this commit of it happens to do.
-    `drops_features` allows a protocol with fewer features than the table has.
+    `drops_features` allows a protocol with fewer features than the table has. `appends` is false
+    where adding files is not an append, whatever the commit has read.
     """
 
     name: str
@@ -22,3 +23,4 @@ class Operation:
     user_metadata: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     drops_features: bool = False
+    appends: bool = True

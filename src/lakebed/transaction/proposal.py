@@ -83,7 +83,7 @@ class Proposal:
     @cached_property
     def is_blind_append(self) -> bool:
         """Adds files without having looked at any, so that its place among the commits is free."""
-        if self.reads.any_files or self.recommits or self.marks:
+        if not self.operation.appends or self.reads.any_files or self.recommits or self.marks:
             return False
         return not any(isinstance(action, Remove | AddCdc) for action in self.actions)
 

@@ -20,61 +20,9 @@ def _listed(
 _GAPS = {
     **_listed(
         gap,
-        "result",
-        "DESCRIBE DETAIL has the name of a table without its catalog and database",
-        "show detail: describe detail",
-    ),
-    **_listed(
-        gap,
-        "operation",
-        "tables that the DataFrame API creates or replaces by name have the operation WRITE",
-        "save new: as table",
-        "save: saveAsTable overwrite",
-        "save new: as table with a path",
-    ),
-    **_listed(
-        gap,
         "error rows",
         "CREATE TABLE without columns is refused",
         "create: no columns",
-    ),
-    **_listed(
-        gap,
-        "metrics",
-        "replaceWhere on partitions does not count the rows that it deletes",
-        "save partitions: replaceWhere",
-        "insert into partitions: replace where a partition",
-        "insert into partitions: overwrite a static partition",
-    ),
-    **_listed(
-        gap,
-        "error",
-        "NULL is taken for a condition",
-        "delete: null",
-    ),
-    **_listed(
-        gap,
-        "version operation metrics",
-        "a write without rows commits an empty version",
-        "dynamic overwrite: with no rows",
-        "save: append nothing",
-    ),
-    **_listed(
-        gap,
-        "version operation metrics blind",
-        "a write without rows commits an empty version",
-        "insert: select of no rows",
-    ),
-    **_listed(
-        gap,
-        "blind",
-        "a shallow clone says that it is a blind append",
-        "clone: shallow",
-        "clone: shallow of a version",
-        "clone: shallow with properties",
-        "clone: shallow again",
-        "clone: shallow if not exists",
-        "clone: shallow by path",
     ),
 }
 
@@ -109,6 +57,12 @@ _ON_PURPOSE = {
         "CREATE OR REPLACE ... CLONE replaces the rows of its target in one commit, as CREATE OR "
         "REPLACE does; delta-spark refuses a target that has rows",
         "clone: shallow or replace",
+    ),
+    **_listed(
+        on_purpose,
+        "parameters",
+        "the history has the condition of OPTIMIZE as it was written",
+        "optimize: where",
     ),
     **_listed(
         on_purpose,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from comparing import Difference, gap, on_purpose
-
-_ROW_IDS = "SQL does not show _metadata.row_id and _metadata.row_commit_version"
+from comparing import Difference, on_purpose
 
 _TEXT = "the text of a constraint is kept as it was written; delta-spark puts blanks into it"
 
@@ -13,6 +11,4 @@ _CONVERSION = "delta-spark notes in a property that it can convert the table to 
 FEATURE_DIFFERENCES: dict[str, Difference] = {
     "IcebergCompatV1": on_purpose("properties", _CONVERSION),
     "CHECK constraints": on_purpose("properties", _TEXT),
-    "row tracking": gap("queries", _ROW_IDS),
-    "row tracking with deletion vectors": gap("queries", _ROW_IDS),
 }

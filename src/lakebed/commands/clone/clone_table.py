@@ -44,13 +44,15 @@ from lakebed.transaction import Committed, IsolationLevel, Operation, Transactio
 @dataclass(frozen=True)
 class CloneOptions:
     """`replace` clones over a table that is there. `root` is the source's URL as references to its
-    files are to begin, where that is not the URL of its store.
+    files are to begin, where that is not the URL of its store. `source_name` is what the history
+    calls the source, if it has a name.
     """
 
     shallow: bool = False
     replace: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     root: str | None = None
+    source_name: str | None = None
     user_metadata: str | None = None
 
     def __post_init__(self) -> None:
@@ -128,12 +130,14 @@ class _Clone:
         return [_with_ids(add, ids.get(add.path)) for add in only_in(after, before)], gone
 
     def _transaction(self, target: CloneTarget) -> Transaction:
-        name = f"delta.`{self._root}`"
+        name = self._options.source_name or f"delta.`{self._root}`"
         parameters = {"source": name, "sourceVersion": self._source.version}
         transaction = Transaction(
             self._existing,
             store=self._log.store,
-            operation=Operation("CLONE", parameters, drops_features=target.drops_features),
+            operation=Operation(
+                "CLONE", parameters, drops_features=target.drops_features, appends=False
+            ),
             isolation=IsolationLevel.SERIALIZABLE,
             user_metadata=self._options.user_metadata,
             handles=HANDLED_FEATURES,

@@ -69,6 +69,12 @@ def convert_folder(log: TableLog, options: ConvertOptions) -> Snapshot:
     return _Convert(log.store, options).run()
 
 
+def folder_as_table(store: Store, options: ConvertOptions) -> Snapshot:
+    """What the table would be, without a commit: for a clone of the folder."""
+    target, _, adds = _Convert(store, options).converted()
+    return Snapshot.created(store, [target.protocol, target.metadata, *adds])
+
+
 def partition_schema(given: PartitionSchema | None) -> StructType | None:
     """The partition columns as a user may give them."""
     if given is None or isinstance(given, StructType):
@@ -92,6 +98,10 @@ class _Convert:
         self._footers: dict[str, pq.FileMetaData] = {}
 
     def run(self) -> Snapshot:
+        return self._commit(*self.converted())
+
+    def converted(self) -> tuple[Target, StructType, list[Add]]:
+        """The table, its partition columns and its files."""
         files = find_files(self._store)
         partitions = check_partitioned(files, self._options.partition_schema)
         values = [partition_values(file, partitions) for file in files]
@@ -107,7 +117,7 @@ class _Convert:
         jobs = list(zip(files, values, alike, strict=True))
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="lakebed-convert") as pool:
             adds = list(pool.map(lambda job: self._add(layout, *job), jobs))
-        return self._commit(target, partitions, adds)
+        return target, partitions, adds
 
     def _schemas(self, files: Sequence[FoundFile]) -> list[StructType]:
         def read(file: FoundFile) -> StructType:
@@ -190,7 +200,7 @@ class _Convert:
         transaction = Transaction(
             None,
             store=self._store,
-            operation=Operation("CONVERT", parameters),
+            operation=Operation("CONVERT", parameters, appends=False),
             user_metadata=self._options.user_metadata,
             handles=HANDLED_FEATURES,
         )

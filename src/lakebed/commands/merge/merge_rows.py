@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.merge.merge_clauses import (
     ACTION,
@@ -66,7 +66,7 @@ class _Merge:
     ) -> None:
         self._target = target
         self._snapshot = snapshot
-        operation = Operation("MERGE", _parameters(request))
+        operation = Operation("MERGE", _parameters(target.session, request))
         self._change = RowChange(target, snapshot, operation, _NAMES)
         self._source = sources.of(self._change.reads)
         self._request = bound_request(target, snapshot, request, self._source.schema)
@@ -304,20 +304,20 @@ def _counts(summary: SourceSummary, positions: Positions, inserted: int) -> dict
     }
 
 
-def _parameters(request: MergeRequest) -> dict[str, Any]:
+def _parameters(session: SparkSession, request: MergeRequest) -> dict[str, Any]:
     """As delta-spark records them."""
-    found: dict[str, Any] = {"predicate": described(request.condition)}
+    found: dict[str, Any] = {"predicate": described(session, request.condition)}
     for key, kind in _PREDICATES.items():
         clauses = [each for each in request.clauses if each.kind == kind]
-        found[key] = [_clause(each) for each in clauses]
+        found[key] = [_clause(session, each) for each in clauses]
     return found
 
 
-def _clause(clause: Clause) -> dict[str, str]:
+def _clause(session: SparkSession, clause: Clause) -> dict[str, str]:
     action = {"actionType": clause.action.removesuffix("_all")}
     if clause.condition is None:
         return action
-    return {"predicate": described(clause.condition)[0], **action}
+    return {"predicate": described(session, clause.condition)[0], **action}
 
 
 _PREDICATES = {

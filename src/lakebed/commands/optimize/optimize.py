@@ -19,6 +19,7 @@ import orjson
 
 from lakebed.commands.optimize import file_selection as files
 from lakebed.commands.optimize.batch_rewrite import Rewriter
+from lakebed.commands.optimize.cube_stats import CubeStats
 from lakebed.commands.optimize.curve_columns import checked_curve_columns
 from lakebed.commands.optimize.file_selection import Bin, in_cube, to_cluster, with_dropped_columns
 from lakebed.commands.optimize.optimize_request import (
@@ -57,6 +58,11 @@ class Optimized:
     num_bins: int = 0
     num_batches: int = 0
     num_partitions: int = 0
+    cubes: CubeStats | None = None
+    """Only of a run along a curve."""
+    is_clustered: bool = False
+    columns: tuple[int, int] = (0, 0)
+    """How many columns the table has, and how many of them with statistics."""
     started_ms: int = field(default_factory=lambda: int(time.time() * 1000))
 
     def then(self, other: Optimized) -> Optimized:
@@ -91,7 +97,13 @@ class _Optimize:
         checked = ZORDER_CHECK_STATS.read(settings)
         paths = self._clustering or request.zorder_by
         self._columns = checked_curve_columns(self._snapshot, paths, indexed=checked)
-        self._done = Optimized(self._snapshot.version)
+        num_columns = len(self._snapshot.schema)
+        indexed = self._snapshot.properties.data_skipping_num_indexed_cols
+        self._done = Optimized(
+            self._snapshot.version,
+            is_clustered=bool(self._clustering),
+            columns=(num_columns, min(num_columns, indexed) if indexed >= 0 else num_columns),
+        )
         self._share: Share
 
     def run(self) -> Optimized:
@@ -103,6 +115,8 @@ class _Optimize:
                 self._share = Share(shown, sum(one.size for one in batch))
                 self._run_batch(batch)
                 self._share.finish()
+        if self._done.cubes is not None:
+            self._done.cubes = self._done.cubes.done(self._done.removed, self._done.num_bins)
         return self._done
 
     # --- what is asked ---
@@ -155,6 +169,9 @@ class _Optimize:
         self._done.num_considered = len(adds)
         if request.is_reorg:
             return files.packed(_to_rewrite(snapshot, adds, request), request.sizes.max_file)
+        if self._columns:
+            names = [render_path(path) for path in self._clustering or request.zorder_by]
+            self._done.cubes = CubeStats.looked_at(adds, names)
         if self._clustering:
             return self._cube(adds)
         if self._columns:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.commands.rows.assignments import as_column
 from lakebed.commands.rows.row_scan import RowScan
@@ -28,15 +28,22 @@ class RowCondition:
     """The condition of one command on one version of the table; None is true for all rows."""
 
     def __init__(
-        self, target: RowTarget, snapshot: Snapshot, condition: str | Column | None, command: str
+        self,
+        target: RowTarget,
+        snapshot: Snapshot,
+        condition: str | Column | None,
+        command: str,
+        said: Column | None = None,
     ) -> None:
+        """`said` is the condition for the history where it selects all rows."""
         self._target = target
         self._snapshot = snapshot
         self._command = command
         self._condition = target.translated(snapshot, condition)
         self.predicate = target.predicate(snapshot, condition)
         """The condition as Lakebed reads it; None if only Spark knows which rows it selects."""
-        self.operation = Operation(command, {"predicate": described(condition)})
+        shown = condition if said is None else said
+        self.operation = Operation(command, {"predicate": described(target.session, shown)})
 
     @property
     def selects_whole_files(self) -> bool:
@@ -76,12 +83,16 @@ class RowCondition:
         return _pushed_predicate(matching(), self._snapshot.schema)
 
 
-def described(condition: str | Column | None) -> list[str]:
+def described(session: SparkSession, condition: str | Column | None) -> list[str]:
     """As `operationParameters` have it: a list with one string, or an empty one."""
     if condition is None:
         return []
     if isinstance(condition, str):
         return [f"({condition})"]
+    if not is_connect(session):
+        from lakebed.spark.internals.classic_columns import column_text
+
+        return [column_text(session, condition)]
     # What a column prints is its expression between `Column<'` and `'>`.
     return [str(condition)[len("Column<'") : -len("'>")]]
 

@@ -58,7 +58,7 @@ def to_position(first: Any, after: Any) -> Position:
 def described(parent: Path, field: StructField) -> dict[str, Any]:
     """A column as delta-spark's history shows it."""
     return {
-        "name": render_path((*parent, field.name)),
+        "name": ".".join((*parent, field.name)),
         "type": type_name(field.data_type),
         "nullable": field.nullable,
         "metadata": dict(field.metadata),

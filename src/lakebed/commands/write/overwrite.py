@@ -27,6 +27,7 @@ from lakebed.expressions import (
     references,
 )
 from lakebed.expressions.time_zones import depends_on_zone, is_utc
+from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
@@ -38,6 +39,7 @@ from lakebed.spec.features import is_supported
 from lakebed.spec.partition_values import parse_column
 from lakebed.spec.schema import StructField
 from lakebed.transaction import Transaction
+from lakebed.transaction.row_tracking import physical_records
 
 
 class OverwriteRows(Protocol):
@@ -61,6 +63,8 @@ class Overwritten:
     adds: list[Add] = field(default_factory=list)
     changes: list[AddCdc] = field(default_factory=list)
     metrics: Mapping[str, int] = field(default_factory=dict)
+    marks: bool = False
+    """Whether deletion vectors mark rows that go."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ class Overwrite:
         chosen = select_files(self.snapshot, predicate, ADD_FIELDS).files
         if predicate is not None and self._is_about_partitions(predicate):
             self.transaction.read_files(predicate, chosen)
-            return Overwritten(_removes(chosen))
+            adds = list(adds_from_table(chosen))
+            return Overwritten(_removes(chosen), metrics=_metrics_of_whole_files(adds))
         self._check_data_columns(sql)
         self.transaction.read_predicate(predicate)
         adds = list(adds_from_table(chosen))
@@ -132,7 +137,13 @@ class Overwrite:
             self.transaction.read_paths(gone)
         now = int(time.time() * 1000)
         removes = [] if vectors else [Remove.of(add, timestamp=now) for add in gone]
-        return Overwritten(removes, list(found.adds), list(found.changes), _metrics(found, gone))
+        return Overwritten(
+            removes,
+            list(found.adds),
+            list(found.changes),
+            _metrics(found, gone),
+            marks=vectors and bool(found.marks),
+        )
 
     def _predicate(self, sql: str) -> Expression | None:
         """None if Lakebed would not choose the rows that Spark chooses."""
@@ -172,6 +183,19 @@ def _metrics(found: Rewritten, gone: Sequence[Add]) -> dict[str, int]:
         "numCopiedRows": found.num_copied,
         "numDeletedRows": found.num_deleted,
         "numAddedChangeFiles": len(found.changes),
+        "numRemovedFiles": len(gone),
+        "numRemovedBytes": sum(add.size for add in gone),
+    }
+
+
+def _metrics_of_whole_files(gone: Sequence[Add]) -> dict[str, int]:
+    """How many rows went is not counted where the log does not know it."""
+    counts = [num_left(add, RowIndexSet()) for add in gone if physical_records(add) is not None]
+    deleted = {"numDeletedRows": sum(counts)} if len(counts) == len(gone) else {}
+    return {
+        "numCopiedRows": 0,
+        **deleted,
+        "numAddedChangeFiles": 0,
         "numRemovedFiles": len(gone),
         "numRemovedBytes": sum(add.size for add in gone),
     }

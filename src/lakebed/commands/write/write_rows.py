@@ -36,7 +36,7 @@ from lakebed.errors import (
 )
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.spec.actions import Action, Add, Remove, Txn
+from lakebed.spec.actions import Action, Add, Metadata, Remove, Txn
 from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.columns.column_metadata import identity
 from lakebed.spec.features import is_supported, upgraded
@@ -129,7 +129,7 @@ class _Write:
     def run(self) -> Snapshot:
         target = self._target()
         layout = FileLayout.of(target.metadata, target.protocol)
-        transaction = self._transaction()
+        transaction = self._transaction(target)
         if self._options.reads_table:
             transaction.read_whole_table()
         self._rows = self._rows.pinned(transaction)
@@ -140,7 +140,11 @@ class _Write:
         overwritten = self._overwritten(transaction, written, target, layout)
         removes = self._with_data_change(overwritten.removes)
         adds = self._with_data_change([*overwritten.adds, *written.adds])
-        transaction.stage(*self._changes(target), *removes, *adds, *overwritten.changes)
+        changes: list[Action] = [*self._changes(target), *removes, *adds, *overwritten.changes]
+        if self._snapshot is not None and not changes and not overwritten.marks:
+            # As in delta-spark a write that changes nothing is no version.
+            return self._snapshot
+        transaction.stage(*changes)
         transaction.metrics(_named(_metrics(written, overwritten), self._options))
         outcome = transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
@@ -156,25 +160,13 @@ class _Write:
     def _rule(self) -> str | None:
         return self._options.replace_where if self._options.check_replaced else None
 
-    def _transaction(self) -> Transaction:
-        options = self._options
-        partitions = list(options.partition_by or ())
-        parameters: dict[str, Any] = {"mode": SPARK_MODES[options.mode], "partitionBy": partitions}
-        if options.cluster_by:
-            parameters["clusterBy"] = list(options.cluster_by)
-        name = "WRITE"
-        if options.operation is not None:
-            parameters = dict(options.operation)
-            name = parameters.pop("name")
-        if options.replace_where is not None:
-            parameters["predicate"] = options.replace_where
-        if options.replaces_partitions:
-            parameters["isDynamicPartitionOverwrite"] = True
+    def _transaction(self, target: Target) -> Transaction:
+        name, parameters = _operation(self._options, target.metadata)
         return Transaction(
             self._snapshot,
             store=self._log.store,
             operation=Operation(name, parameters, tags=self._tags()),
-            user_metadata=options.user_metadata,
+            user_metadata=self._options.user_metadata,
             handles=HANDLED_FEATURES,
         )
 
@@ -213,6 +205,38 @@ class _Write:
         now = int(time.time() * 1000)
         actions += [Txn(app, version, now) for app, version in self._options.loads.items()]
         return actions
+
+
+def _operation(options: WriteOptions, metadata: Metadata) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters, as delta-spark records them."""
+    name, parameters = "WRITE", _parameters_of_write(options)
+    if options.operation is not None:
+        parameters = dict(options.operation)
+        name = parameters.pop("name")
+    if name.endswith("TABLE AS SELECT"):
+        parameters["partitionBy"] = list(metadata.partition_columns)
+        parameters["clusterBy"] = list(options.cluster_by or ())
+        parameters["description"] = metadata.description
+        parameters["properties"] = dict(metadata.configuration)
+    if options.replace_where is not None:
+        parameters["predicate"] = options.replace_where
+    if options.replaces_partitions:
+        parameters["isDynamicPartitionOverwrite"] = True
+    if options.replaces_table:
+        return name, parameters
+    if options.overwrite_schema:
+        parameters["canOverwriteSchema"] = True
+    if options.merge_schema and name != "CREATE TABLE AS SELECT":
+        parameters["canMergeSchema"] = True
+    return name, parameters
+
+
+def _parameters_of_write(options: WriteOptions) -> dict[str, Any]:
+    partitions = list(options.partition_by or ())
+    found: dict[str, Any] = {"mode": SPARK_MODES[options.mode], "partitionBy": partitions}
+    if options.cluster_by:
+        found["clusterBy"] = list(options.cluster_by)
+    return found
 
 
 def _can_overwrite(rows: Rows) -> TypeGuard[OverwriteRows]:

@@ -56,7 +56,7 @@ def tokenize(sql: str) -> list[Token]:
 _TOKEN = re.compile(
     r"""
       (?P<blank>    \s+ | --[^\n]* | /\*(?:(?!/\*).)*?\*/ )
-    | (?P<string>   '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
+    | (?P<string>   '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" )
     | (?P<raw>      [rR](?:'[^']*'|"[^"]*") )
     | (?P<binary>   [xX](?:'[^']*'|"[^"]*") )
     | (?P<quoted>   `(?:[^`]|``)+` )
@@ -68,7 +68,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
+_ESCAPE = r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))"
+# A quote that is written twice is one, as in Spark from 4.0 on.
+_ESCAPES = {quote: re.compile(f"{_ESCAPE}|{quote}{quote}", re.DOTALL) for quote in "'\""}
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _UNTERMINATED = {
     "'": "this string has no closing quote",
@@ -81,7 +83,9 @@ _UNTERMINATED = {
 def _string(sql: str, match: re.Match[str]) -> Token:
     try:
         raw = match.lastgroup == "raw"
-        text = _whole(match[0][2:-1] if raw else _ESCAPE.sub(_character, match[0][1:-1]))
+        escapes = _ESCAPES.get(match[0][0])
+        inside = match[0][2:-1] if raw else match[0][1:-1]
+        text = _whole(inside if raw or escapes is None else escapes.sub(_character, inside))
     except (ValueError, OverflowError) as error:
         message = "this string has an escape that is no character"
         raise PredicateError(message, sql=sql, position=match.start()) from error
@@ -125,6 +129,8 @@ def _whole(text: str) -> str:
 
 def _character(match: re.Match[str]) -> str:
     short, long, octal, other = match.groups()
+    if match[0][0] != "\\":
+        return match[0][0]
     if short or long:
         return chr(int(short or long, 16))
     if octal:

@@ -23,6 +23,9 @@ from lakebed.storage.store import Store
 UNREADABLE_TAG = "lakebed.unreadableVersions"
 """The tag of a VACUUM END commit that names every version that cannot be read after it."""
 
+READABLE = "readable"
+"""The column behind those of delta-spark."""
+
 _STRINGS = pa.map_(pa.string(), pa.string())
 
 HISTORY_SCHEMA = pa.schema(
@@ -42,7 +45,7 @@ HISTORY_SCHEMA = pa.schema(
         ("operationMetrics", _STRINGS),
         ("userMetadata", pa.string()),
         ("engineInfo", pa.string()),
-        ("readable", pa.bool_()),
+        (READABLE, pa.bool_()),
     ]
 )
 
@@ -77,7 +80,7 @@ def _row(version: int, timestamp: int, info: CommitInfo | None, gone: bool) -> d
     row: dict[str, Any] = {
         "version": version,
         "timestamp": timestamp,
-        "readable": False if gone else None,
+        READABLE: False if gone else None,
     }
     values = {} if info is None else info.values
     for field in HISTORY_SCHEMA:

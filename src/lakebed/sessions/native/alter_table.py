@@ -79,8 +79,8 @@ def _update_catalog(table: _AlteredTable) -> None:
 
 
 def unset(asked: Question) -> None:
-    keys: Sequence[str] = asked.request["keys"]
-    unset_properties(_AlteredTable(asked).target, keys, if_exists=bool(asked.request["if_exists"]))
+    """As in delta-spark it is no error that a property is not there, with or without IF EXISTS."""
+    unset_properties(_AlteredTable(asked).target, asked.request["keys"], if_exists=True)
 
 
 def add_check(asked: Question) -> None:

@@ -76,11 +76,14 @@ def _spare_external_tables(session: SparkSession, database: str) -> None:
 
 
 def set_location(session: SparkSession, entry: TableEntry, location: str) -> None:
-    """The name leads to another table, which has the same columns."""
-    if entry.is_path or entry.is_managed:
-        what = "is a path" if entry.is_path else "is a managed table, whose files are its own"
+    """The name leads to another table, which has the same columns.
+
+    A managed table becomes an external one: DROP TABLE must not delete files that were there
+    before the name.
+    """
+    if entry.is_path:
         raise InvalidArgumentError(
-            f"{entry.name} {what}: its location cannot change",
+            f"{entry.name} is a path: its location cannot change",
             hint="CREATE TABLE ... LOCATION gives a name to a table that is there",
         )
     store, root = open_location(session, location, {})

@@ -33,7 +33,7 @@ from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
 from lakebed.sessions.native.writes import write_request
-from lakebed.sessions.save import save_at
+from lakebed.sessions.save import operation_of_rows, save_at
 from lakebed.settings.setting_table import DEFAULT_PROPERTIES, USER_METADATA
 from lakebed.spark.catalog.session_catalog import find, not_found
 from lakebed.spark.columns.sql_expressions import table_expression
@@ -181,14 +181,7 @@ class _NewTable:
             default_properties=self.defaults,
             description=self.comment,
             user_metadata=write.get("userMetadata") or USER_METADATA.read(settings),
-            operation={
-                "name": _NAMES[self.mode],
-                "isManaged": str(place.is_managed).lower(),
-                "description": self.comment,
-                "partitionBy": list(self.partition_by),
-                "clusterBy": list(clustering),
-                "properties": self.properties,
-            },
+            operation=operation_of_rows(self.mode, place),
         )
         rows = FrameWrite(frame, place.location, options, store=write.others())
         create_named(place, lambda: write_frame(rows, settings))
@@ -221,11 +214,6 @@ class _NewTable:
 
 
 _SAVE_MODES = {CREATE: "errorifexists", REPLACE: "overwrite", OR_REPLACE: "overwrite"}
-_NAMES = {
-    REPLACE: "REPLACE TABLE AS SELECT",
-    OR_REPLACE: "CREATE OR REPLACE TABLE AS SELECT",
-    CREATE: "CREATE TABLE AS SELECT",
-}
 
 
 def create_like(asked: Question) -> None:

@@ -19,7 +19,7 @@ from lakebed.tables.merge_builder import DeltaMergeBuilder
 def delete(asked: Question) -> DataFrame:
     condition = column(asked.given[0])
     if condition is not None and is_always_true(asked.session, condition):
-        condition = None
+        return _table(asked)._deleted(None, condition)
     return _table(asked).delete(condition)
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import DataType
 
 from lakebed.spark.internals.column_reference import Reference, Translate
 from lakebed.spark.internals.jvm import JavaObject, Jvm
+from lakebed.spark.internals.startup.rules import TEXTS, compiled
 
 _FRAME = "__dataset_id"
 """The metadata by which Spark itself finds out that a self-join is ambiguous."""
@@ -53,6 +54,12 @@ def cast_in_mode(value: Column, kind: DataType, mode: str) -> Column:
 def column_sql(session: SparkSession, column: Column) -> str:
     """The column as SQL text."""
     return str(session._jsparkSession.expression(column._jc).sql())
+
+
+def column_text(session: SparkSession, column: Column) -> str:
+    """The column as Spark prints it, without the numbers that it gives to columns."""
+    tree = session._jsparkSession.expression(column._jc)
+    return str(compiled(session, TEXTS).of(tree))
 
 
 def is_always_true(session: SparkSession, column: Column) -> bool:

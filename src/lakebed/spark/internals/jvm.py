@@ -168,6 +168,7 @@ class Jvm:
         data_schema: str,
         partition_schema: str,
         options: Mapping[str, str],
+        file_format: JavaObject | None = None,
     ) -> DataFrame:
         """A DataFrame over Spark's own Parquet reader, with files from a `FileIndex`."""
         relation = self._class("org.apache.spark.sql.execution.datasources.HadoopFsRelation")(
@@ -175,7 +176,7 @@ class Jvm:
             self.data_type(partition_schema),
             self.data_type(data_schema),
             self.none(),
-            self._parquet_format,
+            self._parquet_format if file_format is None else file_format,
             self._to_scala_map(dict(options)),
             self.session._jsparkSession,
         )

@@ -26,6 +26,7 @@ from lakebed.spark.native.file_sizes import check_sizes
 from lakebed.spark.native.filters import Filter, FilterReader
 from lakebed.spark.native.metadata_only import Aggregate, aggregate_values
 from lakebed.spark.native.partitions import FileGroups
+from lakebed.spark.native.row_ids import OF_FILES, values_of_files
 from lakebed.spark.native.vector_columns import VectorColumn
 from lakebed.spec.paths import encode_path, is_plain
 from lakebed.spec.schema import StructField, StructType
@@ -56,8 +57,12 @@ class DeltaFileIndex:
     @property
     def partition_schema(self) -> StructType:
         """Spark's partition columns: the table's, and the hidden one of deletion vectors."""
-        hidden = () if self._vectors is None else (self._vectors.field,)
-        return StructType((*self.listing.partitioning.fields, *hidden))
+        return StructType((*self.listing.partitioning.fields, *self._hidden_fields))
+
+    @property
+    def _hidden_fields(self) -> tuple[StructField, ...]:
+        of_vectors = () if self._vectors is None else (self._vectors.field,)
+        return (*of_vectors, *OF_FILES) if self.listing.is_apart else of_vectors
 
     def read_filters(self, sources: Sequence[JavaObject]) -> list[Filter]:
         return [self._filter_reader.read(source) for source in sources]
@@ -182,10 +187,9 @@ class DeltaFileIndex:
         return self._java.directories(rows, encoded)
 
     def _is_hidden(self, each: Filter) -> bool:
-        """Whether it is on the hidden column alone: one row by its index is such a filter."""
-        if self._vectors is None or self._vectors.field.name not in each.text:
-            return False
-        return self._vectors.field.name in self._jvm.referenced_names([each.source])
+        """Whether it is on a hidden column: one row by its index is such a filter."""
+        names = {field.name for field in self._hidden_fields if field.name in each.text}
+        return bool(names) and not names.isdisjoint(self._jvm.referenced_names([each.source]))
 
     def _with_kept_rows(self, groups: FileGroups, filters: Sequence[Filter]) -> FileGroups:
         if not filters:
@@ -193,11 +197,14 @@ class DeltaFileIndex:
         return self.listing.partitioning.matching(groups, filters, self._hidden(groups))
 
     def _hidden(self, groups: FileGroups) -> list[tuple[StructField, pa.Array]]:
-        if self._vectors is None:
-            return []
         first = groups.first
-        values = self._vectors.values(self.listing.vectors(first), self.listing.uris(first))
-        return [(self._vectors.field, values)]
+        found: list[tuple[StructField, pa.Array]] = []
+        if self._vectors is not None:
+            values = self._vectors.values(self.listing.vectors(first), self.listing.uris(first))
+            found.append((self._vectors.field, values))
+        if self.listing.is_apart:
+            found += values_of_files(self.listing.snapshot, first)
+        return found
 
 
 def find_index(name: str) -> DeltaFileIndex | None:

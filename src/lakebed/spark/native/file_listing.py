@@ -54,8 +54,16 @@ class Listing:
         self.root = root
         self.only = only
         self.mode = mode or mapping_mode(snapshot.metadata.configuration)
+        self.is_apart = False
+        """Whether every file is in a group of its own, for scans that need its ids of rows."""
         self._jvm = jvm
         self._folders: set[str] = set()
+
+    def each_apart(self) -> Listing:
+        """The same files, each in a group of its own."""
+        apart = Listing(self._jvm, self.snapshot, self.root, self.only, mode=self.mode)
+        apart.is_apart = True
+        return apart
 
     @cached_property
     def files(self) -> pa.Table:
@@ -66,6 +74,8 @@ class Listing:
         """The table and its version; a part of the files gets a name of its own."""
         snapshot = self.snapshot
         name = f"Delta[{snapshot.metadata.id} version {snapshot.version} at {self.root}]"
+        if self.is_apart:
+            name = f"{name} with row ids"
         return name if self.only is None else f"{name} {uuid.uuid4()}"
 
     @cached_property
@@ -132,7 +142,8 @@ class Listing:
         if self.only is not None:
             only = pa.array(self.only, pa.string())
             kept = pc.and_(kept, pc.is_in(self.files.column("path").combine_chunks(), only))
-        groups = self.partitioning.group(self.all_places.filter(kept), self._vector_keys)
+        apart = self.all_places if self.is_apart else self._vector_keys
+        groups = self.partitioning.group(self.all_places.filter(kept), apart)
         matching = self.partitioning.matching(groups, partition_filters)
         return SelectedFiles(matching, self.files.num_rows, int(pc.sum(by_values).as_py() or 0))
 

@@ -26,7 +26,9 @@ from lakebed.spark.errors import jvm_errors
 from lakebed.spark.internals.delta_scans import install_scan_rule, recache
 from lakebed.spark.internals.executor_code import MarkedRows, store_marks, with_parts
 from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.startup.rules import TRACKED_PARQUET, compiled
 from lakebed.spark.native.file_listing import Listing
+from lakebed.spark.native.row_ids import row_id_columns
 from lakebed.spark.native.table_files import TableFiles
 from lakebed.spark.native.write import num_partitions, write_files
 from lakebed.spark.plane.plane import FileSettings, TrackedRows
@@ -70,6 +72,7 @@ class NativePlane:
             newest=NewestVersion(TableLog(self.store), snapshot) if follows else None,
             is_time_travel=is_time_travel,
             only=only,
+            shows_ids=row_id_columns(snapshot) is not None,
         )
         if asked.where is not None:
             frame = frame.where(sql_column(frame, asked.where))
@@ -159,8 +162,10 @@ def _scan(
     newest: NewestVersion | None = None,
     is_time_travel: bool = False,
     only: Sequence[str] | None = None,
+    shows_ids: bool = False,
 ) -> DataFrame:
-    """The rows of a table. `root` is its folder as Hadoop names it.
+    """The rows of a table. `root` is its folder as Hadoop names it. With `shows_ids` the ids of
+    rows are in `_metadata`.
 
     With `newest` each query reads the newest version with the columns of the snapshot, else all
     read the snapshot. `only` restricts it to some of its files, by their paths in the log.
@@ -177,6 +182,7 @@ def _scan(
         type_json(files.stored()),
         type_json(StructType(tuple(listing.partitioning.fields))),
         {**(options or {}), **_reader_options(snapshot.schema, listing.mode)},
+        compiled(jvm.session, TRACKED_PARQUET) if shows_ids else None,
     )
     return frame if columns is None else frame.select(*columns)
 

@@ -23,6 +23,7 @@ from lakebed.spark.internals.java_indexes import table_index
 from lakebed.spark.internals.jvm import ROW_INDEX, JavaObject, Jvm
 from lakebed.spark.native.file_index import DeltaFileIndex, find_index
 from lakebed.spark.native.file_listing import Listing
+from lakebed.spark.native.row_ids import row_ids
 from lakebed.spark.native.vector_columns import (
     MOST_FLAT_BYTES,
     BitmapColumn,
@@ -90,11 +91,14 @@ class TableFiles:
 
     def apply(self, request: str, _: JavaObject | None) -> object:
         """The answer to a question of `TableFiles.java`: the files, or None if it has them."""
-        kind, *names = request.split("\0")
+        asked, *names = request.split("\0")
+        kind = asked.removeprefix(_TRACKED)
         with reported_to(self.jvm):
             if kind == "size":
                 return self.listing.snapshot.totals.size_in_bytes
             chosen = self._chosen(kind, names)
+            if kind != asked:
+                chosen = chosen.each_apart()
             return None if chosen.name == names[-1] else self._files(chosen)
 
     class Java:
@@ -123,7 +127,8 @@ class TableFiles:
         vectors = _vector_column(self.jvm, listing, self.stored())
         kept = None if vectors is None else _is_kept(self.jvm, vectors, _bitmaps(listing))
         index = DeltaFileIndex(self.jvm, listing, vectors, self.on_read)
-        return index.to_java(is_time_travel=self.is_time_travel, kept=kept, row_index=_ROW_INDEX)
+        java = index.to_java(is_time_travel=self.is_time_travel, kept=kept, row_index=_ROW_INDEX)
+        return java.withRowIds(row_ids(self.jvm, listing.snapshot)) if listing.is_apart else java
 
 
 def table_files_of(index: JavaObject) -> TableFiles:
@@ -167,5 +172,6 @@ def _bitmaps(listing: Listing) -> Bitmaps:
     return BlockBitmaps() if listing.num_rows_with_vectors > 8 * MOST_FLAT_BYTES else FlatBitmaps()
 
 
+_TRACKED = "tracked "
 # Nullable, because no data file has such a column.
 _ROW_INDEX = StructField(ROW_INDEX, LONG)

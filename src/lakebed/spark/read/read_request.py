@@ -26,6 +26,7 @@ from lakebed.spark.read.change_feed import (
     change_feed,
     time_travel,
 )
+from lakebed.spark.read.partition_folders import find_partition
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
 from lakebed.spec.time_travel_names import parse_time_travel
@@ -71,12 +72,16 @@ class ReadRequest:
             return self._load_changes(spark, self._path(path), is_exact)
         location, version, millis = self._when(spark, self._path(path), is_exact)
         options = dict(self._other_options())
+        found = None if is_exact else find_partition(spark, location, options)
+        if found is not None:
+            location = found.table
         store, root = open_location(spark, location, options)
         snapshot = TableLog(store).snapshot(version, millis)
         is_time_travel = version is not None or millis is not None
         plane = plane_for(spark, store, root, options)
         follows = not is_time_travel and follows_tables(spark)
-        return plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
+        frame = plane.scan(snapshot, options, follows=follows, is_time_travel=is_time_travel)
+        return frame if found is None else found.rows(frame, snapshot)
 
     def _load_changes(self, spark: SparkSession, path: str, is_exact: bool) -> DataFrame:
         beyond = CHANGES_OUT_OF_RANGE.of(spark)

@@ -12,7 +12,6 @@ from lakebed.errors import SqlError
 from lakebed.log.table_log import TableLog
 from lakebed.settings.setting_table import COLLECT_STATS, DEFAULT_PROPERTIES, USER_METADATA
 from lakebed.spark.catalog.session_catalog import find
-from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
 from lakebed.sql.column_errors import pointing_at
@@ -171,13 +170,10 @@ def run_history(context: SqlContext, statement: DescribeHistory) -> DataFrame | 
 
 
 def run_detail(context: SqlContext, statement: DescribeDetail) -> DataFrame | None:
-    """With the name that the statement calls the table by, as in delta-spark."""
+    """With the whole name in the catalog, as in delta-spark."""
     found = open_table(context, statement)
     if found is None:
         return None
-    detail = found.delta().detail()
-    if found.ref.path is not None:
-        return detail
-    f = functions_of(detail)
-    name = ".".join(found.ref.parts)
-    return detail.withColumn("name", f.coalesce(f.col("name"), f.lit(name)))
+    entry = find(context.session, found.ref.parts)
+    is_named = entry is not None and not entry.is_path
+    return found.delta(name=entry.full_name if entry is not None and is_named else None).detail()

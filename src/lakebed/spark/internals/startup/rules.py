@@ -15,7 +15,10 @@ METADATA_ONLY = "MetadataOnly"
 DELTA_FILES = "DeltaFiles"
 TABLE_FILES = "TableFiles"
 DELTA_SCANS = "DeltaScans"
+TRACKED_PARQUET = "TrackedParquet"
+ROW_IDS = "RowIds"
 TABLE_WRITES = "TableWrites"
+TEXTS = "Texts"
 """Java classes in the files of the same name."""
 
 

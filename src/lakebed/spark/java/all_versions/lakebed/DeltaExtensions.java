@@ -21,6 +21,11 @@ public class DeltaExtensions extends AbstractFunction1 {
         return new GuardImmediate();
       }
     });
+    extensions.injectHintResolutionRule(new AbstractFunction1() {
+      public Object apply(Object session) {
+        return new ViewTargets((SparkSession) session);
+      }
+    });
     extensions.injectResolutionRule(new AbstractFunction1() {
       public Object apply(Object session) {
         return new ResolveReads((SparkSession) session);

@@ -46,6 +46,7 @@ public class DeltaFiles implements FileIndex, BiFunction {
   private final boolean timeTravel;
   private final Column kept;
   private final StructField[] hidden;
+  private RowIds rowIds = null;
   private Long size = null;
   private List recent = new ArrayList();
 
@@ -87,6 +88,16 @@ public class DeltaFiles implements FileIndex, BiFunction {
     roots.add(new Path(root));
     StructField[] columns = hidden == null ? null : hidden.fields();
     return new DeltaFiles(python, name, seq(roots), partitions, timeTravel, kept, columns);
+  }
+
+  /** What `_metadata` says of rows: set once, before Spark gets the index. */
+  public DeltaFiles withRowIds(RowIds found) {
+    rowIds = found;
+    return this;
+  }
+
+  public RowIds rowIds() {
+    return rowIds;
   }
 
   public Column kept() {

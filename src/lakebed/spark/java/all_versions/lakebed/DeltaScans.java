@@ -1,6 +1,7 @@
 package lakebed;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
@@ -31,6 +32,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.execution.datasources.DataSource$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.StructField;
@@ -55,7 +57,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 public class DeltaScans extends Rule {
   private static final String SOURCE = "lakebed";
-  private static final String FOLLOWS = "lakebed.follows";
+  static final String FOLLOWS = "lakebed.follows";
   private static final String COPIED = "lakebed.copied";
 
   private final Map queries = Collections.synchronizedMap(new WeakHashMap());
@@ -131,6 +133,19 @@ public class DeltaScans extends Rule {
     return location instanceof TableFiles ? (TableFiles) location : null;
   }
 
+  /** Whether a relation is asked for ids of rows. */
+  private static boolean isTracked(Object plan) {
+    List columns = CollectionConverters.asJava(((LogicalRelation) plan).output());
+    for (int i = 0; i < columns.size(); i++) {
+      Attribute each = (Attribute) columns.get(i);
+      if (each.metadata().contains("__file_source_metadata_col")
+          && TrackedParquet.isTracked(each.dataType())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   private static class Reading extends AbstractPartialFunction {
     private final Map versions;
 
@@ -145,7 +160,7 @@ public class DeltaScans extends Rule {
     public Object applyOrElse(Object plan, Function1 otherwise) {
       TableFiles table = table(plan);
       if (table != null) {
-        return scan((LogicalRelation) plan, table.files(versions));
+        return scan((LogicalRelation) plan, table.files(versions, isTracked(plan)));
       }
       return isUnread(plan) ? readAgain((DataSourceV2Relation) plan) : otherwise.apply(plan);
     }
@@ -185,46 +200,71 @@ public class DeltaScans extends Rule {
   /** The rows of these files, with the columns of the relation. */
   private static LogicalPlan scan(LogicalRelation relation, DeltaFiles files) {
     HadoopFsRelation source = (HadoopFsRelation) relation.relation();
-    if (files.kept() == null) {
+    if (files.kept() == null && files.rowIds() == null) {
       HadoopFsRelation chosen = over(source, files, source.dataSchema(), source.partitionSchema());
       return copy(relation, chosen, relation.output());
     }
-    return withoutDeleted(relation, source, files);
+    return computed(relation, source, files);
   }
 
-  private static LogicalPlan withoutDeleted(
+  /** Without deleted rows, and with what is computed of `_metadata`. */
+  private static LogicalPlan computed(
       LogicalRelation relation, HadoopFsRelation source, DeltaFiles files) {
-    StructField[] hidden = files.hidden();
-    StructType data = source.dataSchema().add(hidden[0]);
-    HadoopFsRelation chosen = over(source, files, data, source.partitionSchema().add(hidden[1]));
-    Attribute rowIndex = attribute(hidden[0]);
+    RowIds ids = files.rowIds();
+    StructField index = files.kept() == null ? ids.rowIndex() : files.hidden()[0];
+    StructType data = source.dataSchema().add(index);
+    StructType partitions = source.partitionSchema();
+    Attribute rowIndex = attribute(index);
+    List added = new ArrayList();
+    added.add(rowIndex);
+    if (files.kept() != null) {
+      partitions = partitions.add(files.hidden()[1]);
+      added.add(attribute(files.hidden()[1]));
+    }
+    if (ids != null) {
+      data = with(data, ids.stored(), added);
+      partitions = with(partitions, ids.ofFiles(), added);
+    }
+    HadoopFsRelation chosen = over(source, files, data, partitions);
+    SparkSession session = (SparkSession) source.sparkSession();
     List read = new ArrayList();
     List shown = new ArrayList();
     List given = CollectionConverters.asJava(relation.output());
     for (int i = 0; i < given.size(); i++) {
       Attribute column = (Attribute) given.get(i);
       boolean isMetadata = column.metadata().contains("__file_source_metadata_col");
-      Attribute below = isMetadata ? withoutRowIndex(column) : column;
-      read.add(below);
-      shown.add(isMetadata ? (Object) metadata(column, below, rowIndex) : column);
+      Attribute below = isMetadata ? asStored(column) : column;
+      if (!isMetadata || ((StructType) below.dataType()).length() > 0) {
+        read.add(below);
+      }
+      shown.add(
+          isMetadata ? (Object) metadata(session, column, below, rowIndex, ids) : column);
     }
-    read.add(rowIndex);
-    read.add(attribute(hidden[1]));
+    read.addAll(added);
     LogicalPlan rows = copy(relation, chosen, seq(read));
-    SparkSession session = (SparkSession) source.sparkSession();
-    LogicalPlan kept = new Filter(session.expression(files.kept()), rows);
-    LogicalPlan resolved = (LogicalPlan) session.sessionState().analyzer().execute(kept);
+    LogicalPlan kept = files.kept() == null
+        ? rows
+        : new Filter(session.expression(files.kept()), rows);
+    LogicalPlan columns = new Project(seq(shown), kept);
+    LogicalPlan resolved = (LogicalPlan) session.sessionState().analyzer().execute(columns);
     // Spark has done this to the rest of the plan already, before it comes to this rule.
-    LogicalPlan finished = (LogicalPlan) ReplaceExpressions$.MODULE$.apply(resolved);
-    return new Project(seq(shown), finished);
+    return (LogicalPlan) ReplaceExpressions$.MODULE$.apply(resolved);
+  }
+
+  private static StructType with(StructType schema, StructField[] fields, List attributes) {
+    for (int i = 0; i < fields.length; i++) {
+      schema = schema.add(fields[i]);
+      attributes.add(attribute(fields[i]));
+    }
+    return schema;
   }
 
   /** Spark reads no row index as a part of `_metadata` where it is a column of its own. */
-  private static Attribute withoutRowIndex(Attribute column) {
+  private static Attribute asStored(Attribute column) {
     StructField[] fields = ((StructType) column.dataType()).fields();
     List others = new ArrayList();
     for (int i = 0; i < fields.length; i++) {
-      if (!fields[i].name().equals("row_index")) {
+      if (!isComputed(fields[i].name())) {
         others.add(fields[i]);
       }
     }
@@ -232,16 +272,25 @@ public class DeltaScans extends Rule {
     return column.withDataType(new StructType(kept)).newInstance();
   }
 
-  private static Expression metadata(Attribute column, Attribute read, Attribute rowIndex) {
+  private static boolean isComputed(String name) {
+    return name.equals("row_index") || Arrays.asList(TrackedParquet.FIELDS).contains(name);
+  }
+
+  private static Expression metadata(
+      SparkSession session, Attribute column, Attribute read, Attribute rowIndex, RowIds ids) {
     StructField[] fields = ((StructType) column.dataType()).fields();
     List parts = new ArrayList();
     int place = 0;
     for (int i = 0; i < fields.length; i++) {
       String name = fields[i].name();
       parts.add(Literal$.MODULE$.apply(name));
-      parts.add(name.equals("row_index")
-          ? (Expression) rowIndex
-          : new GetStructField(read, place++, Option.apply(name)));
+      if (name.equals("row_index")) {
+        parts.add(rowIndex);
+      } else if (isComputed(name)) {
+        parts.add(session.expression(ids.value(name)));
+      } else {
+        parts.add(new GetStructField(read, place++, Option.apply(name)));
+      }
     }
     return new Alias(
         new CreateNamedStruct(seq(parts)),
@@ -269,7 +318,9 @@ public class DeltaScans extends Rule {
         partitions,
         data,
         source.bucketSpec(),
-        source.fileFormat(),
+        files instanceof DeltaFiles && source.fileFormat() instanceof TrackedParquet
+            ? new ParquetFileFormat()
+            : source.fileFormat(),
         source.options(),
         (SparkSession) source.sparkSession());
   }

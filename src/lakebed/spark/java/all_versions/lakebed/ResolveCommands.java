@@ -11,7 +11,9 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedPartitionSpec;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogUtils$;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -352,17 +354,46 @@ public class ResolveCommands extends Rule {
     boolean isDelta = provider.isDefined()
         ? "delta".equalsIgnoreCase((String) provider.get())
         : resolved(source) != null;
-    List names = isDelta ? parts(source) : null;
-    if (names == null) {
+    List names = parts(source);
+    if (names == null || (!isDelta && resolved(source) == null)) {
       return null;
     }
     Option location = (Option) plan.productElement(2);
+    List target =
+        DeltaCatalogBase.parts(((ResolvedIdentifier) plan.productElement(0)).identifier());
+    if (!isDelta) {
+      return otherFormat(plan, target, names, location, provider);
+    }
     return createLike(
-        DeltaCatalogBase.parts(((ResolvedIdentifier) plan.productElement(0)).identifier()),
+        target,
         names,
         location.isDefined() ? location.get() : null,
         (scala.collection.immutable.Map) plan.productElement(5),
         plan.productElement(6));
+  }
+
+  /** The command of Spark's session catalog, which knows the columns of Delta tables. */
+  private static LogicalPlan otherFormat(
+      LogicalPlan plan, List target, List source, Option location, Option provider) {
+    CatalogStorageFormat empty = CatalogStorageFormat.empty();
+    Option uri = location.isDefined()
+        ? Option.apply(CatalogUtils$.MODULE$.stringToURI((String) location.get()))
+        : Option.empty();
+    return new CreateTableLikeCommand(
+        identifier(target),
+        identifier(source),
+        (CatalogStorageFormat) Internals.with(empty, "locationUri", uri),
+        provider,
+        (scala.collection.immutable.Map) plan.productElement(5),
+        ((Boolean) plan.productElement(6)).booleanValue());
+  }
+
+  private static TableIdentifier identifier(List parts) {
+    Object name = parts.get(parts.size() - 1);
+    return parts.size() > 1
+        ? new TableIdentifier(
+            (String) name, (Option) Option.apply((Object) parts.get(parts.size() - 2)))
+        : new TableIdentifier((String) name);
   }
 
   /** Of a table or view; null for what is neither. */

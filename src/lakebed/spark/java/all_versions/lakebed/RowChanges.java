@@ -22,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -51,6 +52,7 @@ class RowChanges {
       return null;
     }
     refuseForgottenCondition(found);
+    refuseNull(found.condition());
     String alias = Names.hasSubquery(found.condition()) ? TARGET : null;
     Names names = new Names(target, alias, null, null);
     Map request = table.request();
@@ -58,6 +60,17 @@ class RowChanges {
     List given = new ArrayList();
     given.add(names.column(found.condition()));
     return DeltaCommand.of(session, "delete", request, given, COUNT);
+  }
+
+  /** NULL is neither true nor false: whoever writes it means something else. */
+  private static void refuseNull(Expression condition) {
+    if (condition.dataType() instanceof NullType) {
+      throw new LakebedException(
+          "[INVALID_ARGUMENT] the condition is NULL, for which no row is deleted"
+              + "\n  hint: write IS NULL behind the column that is meant",
+          "INVALID_ARGUMENT",
+          null);
+    }
   }
 
   /** Spark takes the last word of `DELETE FROM t WHERE` for a name of the table. */

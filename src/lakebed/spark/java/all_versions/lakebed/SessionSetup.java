@@ -30,6 +30,7 @@ public class SessionSetup {
     }
     // The session has its analyser and parser already, and takes rules in no other way.
     add(analyzer, "hintResolutionRules", new GuardImmediate());
+    add(analyzer, "hintResolutionRules", new ViewTargets(session));
     add(analyzer, "extendedResolutionRules", new ResolveReads(session));
     add(analyzer, "postHocResolutionRules", new ResolveCommands(session));
     SessionState state = session.sessionState();

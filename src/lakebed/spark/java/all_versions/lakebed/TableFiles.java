@@ -31,6 +31,9 @@ public class TableFiles implements FileIndex {
   private final boolean timeTravel;
   private final boolean follows;
   private DeltaFiles current = null;
+  private DeltaFiles tracked = null;
+  /** Of these two the one that the last query has read. */
+  private DeltaFiles read = null;
 
   /** Only to create others with `of`. */
   public TableFiles() {
@@ -76,28 +79,37 @@ public class TableFiles implements FileIndex {
   }
 
   /** `versions` has the names of the DeltaFiles that a query reads, by the folders of tables. */
-  public synchronized DeltaFiles files(Map versions) {
+  public synchronized DeltaFiles files(Map versions, boolean isTracked) {
     if (!follows) {
-      return asked("pinned");
+      return asked("pinned", isTracked);
     }
     String chosen = (String) versions.get(root);
-    DeltaFiles found = asked(chosen == null ? "newest" : "same\0" + chosen);
+    DeltaFiles found = asked(chosen == null ? "newest" : "same\0" + chosen, isTracked);
     versions.put(root, found.toString());
     return found;
   }
 
   /** The name of the files that the last query has read; null before the first. */
   synchronized String chosen() {
-    return current == null ? null : current.toString();
+    return read == null ? null : read.toString();
   }
 
-  private DeltaFiles asked(String request) {
-    if (current == null || (follows && !request.equals("same\0" + current))) {
-      String known = current == null ? "" : current.toString();
-      Object found = Bridge.apply(python, asking, request + "\0" + known, null);
-      current = found == null ? current : (DeltaFiles) found;
+  /** With the ids of rows it is another index, which has every file apart. */
+  private DeltaFiles asked(String request, boolean isTracked) {
+    DeltaFiles last = isTracked ? tracked : current;
+    if (last == null || (follows && !request.equals("same\0" + last))) {
+      String known = last == null ? "" : last.toString();
+      String what = isTracked ? "tracked " + request : request;
+      Object found = Bridge.apply(python, asking, what + "\0" + known, null);
+      last = found == null ? last : (DeltaFiles) found;
     }
-    return current;
+    if (isTracked) {
+      tracked = last;
+    } else {
+      current = last;
+    }
+    read = last;
+    return last;
   }
 
   // --- what Spark asks of an index ---
