@@ -6,7 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiFunction;
-import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset$;
@@ -56,7 +55,7 @@ public class DeltaStream
     try {
       return Bridge.apply(python, asking, what, values);
     } catch (RuntimeException error) {
-      throw error instanceof SparkThrowable ? error : LakebedException.of(error);
+      throw Errors.detailed(error);
     }
   }
 

@@ -196,11 +196,11 @@ public class DeltaTable
 
   public CatalogTable v1Table() {
     if (entry == null) {
-      throw new LakebedException(
-          "[UNSUPPORTED_FEATURE] a stream in SQL needs the name of a table, which " + path
+      throw Errors.analysis(
+          "UNSUPPORTED_FEATURE",
+          "a stream in SQL needs the name of a table, which " + path
               + " is not\n  hint: create a table with this location, or read it with"
-              + " spark.readStream.format(\"delta\").load",
-          "UNSUPPORTED_FEATURE", null);
+              + " spark.readStream.format(\"delta\").load");
     }
     return entry;
   }

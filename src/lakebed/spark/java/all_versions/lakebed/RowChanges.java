@@ -65,11 +65,10 @@ class RowChanges {
   /** NULL is neither true nor false: whoever writes it means something else. */
   private static void refuseNull(Expression condition) {
     if (condition.dataType() instanceof NullType) {
-      throw new LakebedException(
-          "[INVALID_ARGUMENT] the condition is NULL, for which no row is deleted"
-              + "\n  hint: write IS NULL behind the column that is meant",
+      throw Errors.analysis(
           "INVALID_ARGUMENT",
-          null);
+          "the condition is NULL, for which no row is deleted"
+              + "\n  hint: write IS NULL behind the column that is meant");
     }
   }
 

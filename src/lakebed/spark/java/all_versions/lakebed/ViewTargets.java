@@ -165,13 +165,12 @@ public class ViewTargets extends Rule {
     return Arrays.asList(new Object[] {"spark_catalog", "delta", path});
   }
 
-  private static LakebedException refused(LogicalPlan view, String why) {
-    return new LakebedException(
-        "[INVALID_ARGUMENT] the view " + ((SubqueryAlias) view).identifier().name() + " " + why
-            + ", so its rows cannot be changed"
-            + "\n  hint: name the table itself, or a view of its columns under their own names",
+  private static RuntimeException refused(LogicalPlan view, String why) {
+    return Errors.analysis(
         "INVALID_ARGUMENT",
-        null);
+        "the view " + ((SubqueryAlias) view).identifier().name() + " " + why
+            + ", so its rows cannot be changed"
+            + "\n  hint: name the table itself, or a view of its columns under their own names");
   }
 
   // --- what a view shows of it ---
