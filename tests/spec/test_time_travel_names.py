@@ -34,5 +34,5 @@ def test_other_names_have_no_suffix(name: str) -> None:
 
 def test_the_catalog_in_java_has_the_same_pattern() -> None:
     sources = Path(lakebed.__file__).parent / "spark" / "java"
-    java = (sources / "all_versions" / "lakebed" / "DeltaCatalogBase.java").read_text()
+    java = (sources / "all_versions" / "lakebed" / "tables" / "DeltaCatalogBase.java").read_text()
     assert f'Pattern.compile("{PATTERN}", Pattern.DOTALL)' in java

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-
-from streaming.conftest import Copy, append
+from stream_copies import Copy, append
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])

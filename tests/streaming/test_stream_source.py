@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from stream_copies import Copy, append, expected
 
 import lakebed
 from lakebed.errors import InvalidArgumentError, SourceChangedError, UnsupportedFeatureError
-from streaming.conftest import Copy, append, expected
 
 
 def test_a_stream_reads_the_rows_that_are_there_then_what_is_appended(

@@ -301,7 +301,7 @@ public class Caller implements BiFunction {
       public Object call() {
         session.sparkContext().setLocalProperty("lakebed.test", (String) what);
         try {
-          return lakebed.Bridge.ask((String) what, new HashMap(), session, null);
+          return lakebed.bridge.Bridge.ask((String) what, new HashMap(), session, null);
         } finally {
           session.sparkContext().setLocalProperty("lakebed.test", null);
         }

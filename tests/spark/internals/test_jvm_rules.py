@@ -18,18 +18,18 @@ from testkit.tables.deleted_rows import delete
 def test_the_compiler_of_spark_compiles_rules_and_the_optimizer_takes_them(
     spark: SparkSession,
 ) -> None:
-    assert "lakebed.MetadataOnly" in rule_names(spark)
+    assert "lakebed.scans.MetadataOnly" in rule_names(spark)
 
 
 def test_enabling_twice_adds_no_second_rule(spark: SparkSession) -> None:
     install_rule(spark, METADATA_ONLY)
-    assert rule_names(spark).count("lakebed.MetadataOnly") == 1
+    assert rule_names(spark).count("lakebed.scans.MetadataOnly") == 1
 
 
 def test_a_new_session_has_the_rules_once_it_is_enabled(spark: SparkSession) -> None:
     other = spark.newSession()
     assert rule_names(other) == []
-    assert rule_names(lakebed.enable(other)) == ["lakebed.MetadataOnly"]
+    assert rule_names(lakebed.enable(other)) == ["lakebed.scans.MetadataOnly"]
 
 
 def test_rules_of_others_are_kept(spark: SparkSession) -> None:
@@ -40,7 +40,7 @@ def test_rules_of_others_are_kept(spark: SparkSession) -> None:
     theirs = getattr(getattr(spark._jvm, convert), "MODULE$")
     getattr(experimental, "extraOptimizations_$eq")(none.appended(theirs))
     install_rule(other, METADATA_ONLY)
-    assert rule_names(other) == [convert.rstrip("$"), "lakebed.MetadataOnly"]
+    assert rule_names(other) == [convert.rstrip("$"), "lakebed.scans.MetadataOnly"]
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_executors_get_a_class_of_sparks(spark: SparkSession) -> None:
     """Breaks: writes on clusters, whose executors have no class of Lakebed's; writeReplace."""
     jvm = Jvm.of(spark)
     loader = compiled(spark, TABLE_WRITES).getClass().getClassLoader()
-    maker = loader.loadClass("lakebed.TableWrites$Committer").getDeclaredConstructors()[0]
+    maker = loader.loadClass("lakebed.scans.TableWrites$Committer").getDeclaredConstructors()[0]
     maker.setAccessible(True)
     arguments = jvm._gateway.new_array(jvm._java.Object, 2)
     arguments[0], arguments[1] = "job", "file:/folder"

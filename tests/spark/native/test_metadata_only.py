@@ -357,7 +357,7 @@ def test_a_failure_leaves_the_query_alone_and_is_logged(
 
 def test_the_rule_knows_the_name_of_the_hidden_column() -> None:
     room = Path(lakebed.spark.__file__).parent
-    source = room / "java" / "all_versions" / "lakebed" / "MetadataOnly.java"
+    source = room / "java" / "all_versions" / "lakebed" / "scans" / "MetadataOnly.java"
     assert f'HIDDEN = "{HIDDEN}"' in source.read_text("utf-8")
 
 

@@ -247,13 +247,13 @@ def test_the_rule_is_installed_once(spark: SparkSession, path: str) -> None:
     java = spark._jsparkSession
     rules = java.extensions().buildOptimizerRules(java)
     names = [str(rules.apply(i).ruleName()) for i in range(rules.length())]
-    assert names.count("lakebed.DeltaScans") == 1
+    assert names.count("lakebed.scans.DeltaScans") == 1
 
 
 def test_a_query_without_the_rule_fails_and_does_not_show_deleted_rows(
     spark: SparkSession, path: str
 ) -> None:
-    spark.conf.set("spark.sql.optimizer.excludedRules", "lakebed.DeltaScans")
+    spark.conf.set("spark.sql.optimizer.excludedRules", "lakebed.scans.DeltaScans")
     try:
         with pytest.raises(Exception, match="was not given a version"):
             load(spark, path).select("id").collect()

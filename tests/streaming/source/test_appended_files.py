@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from lakebed.errors import SourceChangedError
-from lakebed.spec.actions import Txn
-from lakebed.storage import Store
-from lakebed.streaming.source.admission import Limit
-from streaming.source.streams import (
+from source_streams import (
     batches,
     compaction,
     names,
@@ -20,6 +15,11 @@ from streaming.source.streams import (
     read,
     removed,
 )
+
+from lakebed.errors import SourceChangedError
+from lakebed.spec.actions import Txn
+from lakebed.storage import Store
+from lakebed.streaming.source.admission import Limit
 from testkit.tables.log_tables import create, file, memory_store, write_commit
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from source_streams import offset, open_stream, places, removed
 
 from lakebed.errors import InvalidArgumentError
 from lakebed.spec.actions import Add, AddCdc, CommitInfo, DeletionVector, Remove
 from lakebed.storage import Store
 from lakebed.streaming.source.admission import Limit
 from lakebed.streaming.source.table_stream import SourceBatch, TableStream
-from streaming.source.streams import offset, open_stream, places, removed
 from testkit.tables.log_tables import create, file, memory_store, metadata, write_commit
 
 VECTOR = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 34, 1, 4)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
+from source_streams import batches, open_stream, places, removed
 
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.snapshot import Snapshot
@@ -14,7 +15,6 @@ from lakebed.log.table_log import TableLog
 from lakebed.streaming.source import initial_files
 from lakebed.streaming.source.initial_files import InitialFiles
 from lakebed.streaming.source.offset import BEGIN, END
-from streaming.source.streams import batches, open_stream, places, removed
 from testkit.tables.log_tables import NOW, create, file, memory_store, write_commit
 
 

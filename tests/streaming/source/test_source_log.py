@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from source_streams import batches, offset, open_stream, read
 
 from lakebed.errors import SourceDataLossError, SourceReplacedError, VersionNotFoundError
 from lakebed.log.listing.log_names import commit_path, parse_name
@@ -15,7 +16,6 @@ from lakebed.spec.actions import Metadata
 from lakebed.storage import Store
 from lakebed.streaming.source import source_log
 from lakebed.streaming.source.admission import Limit
-from streaming.source.streams import batches, offset, open_stream, read
 from testkit.faults import FaultStore
 from testkit.tables.log_tables import (
     LEGACY,

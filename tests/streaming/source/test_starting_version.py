@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from source_streams import names, offset, open_stream, read
 
 from lakebed.errors import InvalidArgumentError, StreamingError, VersionNotFoundError
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
@@ -12,7 +13,6 @@ from lakebed.streaming.source.admission import Limit
 from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.table_stream import TableStream
-from streaming.source.streams import names, offset, open_stream, read
 from testkit.tables.log_tables import NOW, file, forget_commits, grow, memory_store, write_commit
 from testkit.timed_store import TimedStore
 

@@ -126,7 +126,7 @@ class PythonSide:
         return "Lakebed's Python side"
 
     class Java:
-        implements = ("lakebed.PythonSide",)
+        implements = ("lakebed.bridge.PythonSide",)
 
 
 def _suggest_names(error: Exception) -> None:

@@ -8,6 +8,7 @@ null. The lookup of a row in a deletion vector is made of them.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark import SparkContext
@@ -38,6 +39,11 @@ def output_columns(output: JavaObject) -> list[tuple[int, str]]:
     """The numbers and names of the columns. Takes some calls for each of them."""
     found = [output.apply(place) for place in range(output.length())]
     return [(int(each.exprId().id()), str(each.name())) for each in found]
+
+
+def java_columns(columns: Mapping[str, Column]) -> dict[str, JavaObject]:
+    """The same columns as objects of Java."""
+    return {name: column._jc for name, column in columns.items()}
 
 
 def cast_in_mode(value: Column, kind: DataType, mode: str) -> Column:

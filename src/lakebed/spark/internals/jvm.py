@@ -353,7 +353,7 @@ class Jvm:
     ) -> Py4JJavaError:
         """The same for an error of Lakebed, of a class that tells what it is."""
         told = json.dumps(parameters)
-        errors = self._class("lakebed.Errors")
+        errors = self._class("lakebed.errors.Errors")
         exception = errors.of(family, message, code, condition, sql_state, told)
         return Py4JJavaError(message, exception)
 

@@ -82,7 +82,7 @@ def _table_expressions(session: SparkSession) -> Any:
     known = vars(gateway)
     if _TABLE_EXPRESSIONS not in known:
         load_classes(gateway, str(session.version))
-        found = JavaClass("lakebed.TableExpressions", gateway._gateway_client)
+        found = JavaClass("lakebed.commands.TableExpressions", gateway._gateway_client)
         # py4j would look up a method each time.
         known[_TABLE_EXPRESSIONS] = SimpleNamespace(column=found.column, parts=found.parts)
     return known[_TABLE_EXPRESSIONS]
@@ -90,7 +90,7 @@ def _table_expressions(session: SparkSession) -> Any:
 
 def _parameters(session: SparkSession) -> Any:
     gateway: Any = session.sparkContext._gateway
-    return gateway.jvm.lakebed.Parameters
+    return gateway.jvm.lakebed.parser.Parameters
 
 
 _TABLE_EXPRESSIONS = "_lakebed_table_expressions"

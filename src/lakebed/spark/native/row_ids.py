@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.columns.spark_types import type_json
+from lakebed.spark.internals.classic_columns import java_columns
 from lakebed.spark.internals.jvm import ROW_INDEX, JavaObject, Jvm
 from lakebed.spark.internals.startup.rules import ROW_IDS, compiled
 from lakebed.spec.schema import LONG, StructField, StructType
@@ -61,5 +62,5 @@ def row_ids(jvm: Jvm, snapshot: Snapshot) -> JavaObject:
     index = StructType((StructField(ROW_INDEX, LONG),))
     return compiled(jvm.session, ROW_IDS).of(
         *(jvm.data_type(type_json(each)) for each in (index, stored, StructType(OF_FILES))),
-        {name: value._jc for name, value in values.items()},
+        java_columns(values),
     )

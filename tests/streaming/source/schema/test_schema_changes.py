@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from source_streams import TABLE, names, offset, open_stream, read
 
 from lakebed.errors import (
     InvalidArgumentError,
@@ -26,7 +27,6 @@ from lakebed.streaming.source.schema.schema_log import SchemaLog, TrackedSchema
 from lakebed.streaming.source.source_log import SourceLog
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.table_stream import TableStream
-from streaming.source.streams import TABLE, names, offset, open_stream, read
 from testkit.tables.log_tables import LEGACY, file, memory_store, metadata, write_commit
 
 PATH = "/checkpoint/sources/0"

@@ -33,12 +33,12 @@ def connect(session: SparkSession, make: Callable[[], object]) -> None:
     if _SIDE not in vars(gateway):
         vars(gateway)[_SIDE] = make()
         server = JavaObject(GATEWAY_SERVER_OBJECT_ID, gateway._gateway_client)
-        gateway.jvm.lakebed.Bridge.connect(vars(gateway)[_SIDE], server)
+        gateway.jvm.lakebed.bridge.Bridge.connect(vars(gateway)[_SIDE], server)
 
 
 def set_up(session: SparkSession) -> None:
     """Rules, catalog and parser of a session, and of those derived from it."""
-    compiled(session, "SessionSetup").install(session._jsparkSession)
+    compiled(session, "lakebed.SessionSetup").install(session._jsparkSession)
     install_rule(session, METADATA_ONLY)
 
 
@@ -57,7 +57,7 @@ def attached_session() -> SparkSession:
     java = gateway.jvm.JavaSparkContext.fromSparkContext(running)
     context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # PySpark has set it
-    return SparkSession(context, gateway.jvm.lakebed.Bridge.session())
+    return SparkSession(context, gateway.jvm.lakebed.bridge.Bridge.session())
 
 
 def session_name(session: SparkSession) -> str:

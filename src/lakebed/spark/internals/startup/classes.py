@@ -40,12 +40,12 @@ def load_classes(gateway: Any, spark_version: str) -> None:
     if not vars(gateway).get(_LOADED):
         jvm = gateway.jvm
         loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        present = loader.getResource(f"{PACKAGE}/Bridge.class")
+        present = loader.getResource(f"{PACKAGE}/bridge/Bridge.class")
         if present is None:
             folder = class_folder(gateway, spark_version)
             loader.addURL(jvm.java.io.File(str(folder)).toURI().toURL())
         else:
-            _check_same(Path(str(present.getPath())).parents[1], spark_version)
+            _check_same(Path(str(present.getPath())).parents[2], spark_version)
         vars(gateway)[_LOADED] = True
 
 
@@ -81,7 +81,7 @@ def new_instance(gateway: Any, name: str) -> Any:
     """One object of a class of Lakebed's, kept for the JVM."""
     known = vars(gateway).setdefault("_lakebed_instances", {})
     if name not in known:
-        known[name] = JavaClass(f"{PACKAGE}.{name}", gateway._gateway_client)()
+        known[name] = JavaClass(name, gateway._gateway_client)()
     return known[name]
 
 

@@ -11,15 +11,15 @@ from pyspark.sql import SparkSession
 
 from lakebed.spark.internals.startup.classes import load_classes, new_instance
 
-METADATA_ONLY = "MetadataOnly"
-DELTA_FILES = "DeltaFiles"
-TABLE_FILES = "TableFiles"
-DELTA_SCANS = "DeltaScans"
-TRACKED_PARQUET = "TrackedParquet"
-ROW_IDS = "RowIds"
-TABLE_WRITES = "TableWrites"
-TEXTS = "Texts"
-"""Java classes in the files of the same name."""
+METADATA_ONLY = "lakebed.scans.MetadataOnly"
+DELTA_FILES = "lakebed.scans.DeltaFiles"
+TABLE_FILES = "lakebed.scans.TableFiles"
+DELTA_SCANS = "lakebed.scans.DeltaScans"
+TRACKED_PARQUET = "lakebed.scans.TrackedParquet"
+ROW_IDS = "lakebed.scans.RowIds"
+TABLE_WRITES = "lakebed.scans.TableWrites"
+TEXTS = "lakebed.commands.Texts"
+"""Java classes."""
 
 
 def install_rule(session: SparkSession, name: str) -> Any:
@@ -28,7 +28,7 @@ def install_rule(session: SparkSession, name: str) -> Any:
     known = experimental.extraOptimizations()
     names = {str(known.apply(i).ruleName()) for i in range(known.length())}
     rule = compiled(session, name)
-    if f"{_PACKAGE}.{name}" not in names:
+    if name not in names:
         getattr(experimental, "extraOptimizations_$eq")(known.appended(rule))
     return rule
 
@@ -38,6 +38,3 @@ def compiled(session: SparkSession, name: str) -> Any:
     gateway = session.sparkContext._gateway
     load_classes(gateway, str(session.version))
     return new_instance(gateway, name)
-
-
-_PACKAGE = "lakebed"

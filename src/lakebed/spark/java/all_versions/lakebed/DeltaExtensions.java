@@ -1,5 +1,12 @@
 package lakebed;
 
+import lakebed.commands.ResolveCommands;
+import lakebed.commands.ResolveReads;
+import lakebed.commands.ViewTargets;
+import lakebed.parser.DeltaParser;
+import lakebed.parser.GuardImmediate;
+import lakebed.scans.DeltaScans;
+import lakebed.tables.TableChangesFunction;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;

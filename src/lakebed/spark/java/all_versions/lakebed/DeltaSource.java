@@ -2,6 +2,11 @@ package lakebed;
 
 import java.util.HashMap;
 import java.util.Map;
+import lakebed.bridge.Bridge;
+import lakebed.streams.DeltaSink;
+import lakebed.streams.DeltaStream;
+import lakebed.tables.DeltaRelation;
+import lakebed.tables.DeltaTable;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.SaveMode;

@@ -1,6 +1,12 @@
 package lakebed;
 
 import java.lang.reflect.Field;
+import lakebed.bridge.Internals;
+import lakebed.commands.ResolveCommands;
+import lakebed.commands.ResolveReads;
+import lakebed.commands.ViewTargets;
+import lakebed.parser.DeltaParser;
+import lakebed.parser.GuardImmediate;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.classic.SparkSession;

@@ -3,6 +3,8 @@ package lakebed;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import lakebed.bridge.Bridge;
+import lakebed.errors.Errors;
 import org.apache.spark.connect.proto.Project;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;

@@ -1,6 +1,6 @@
 package io.delta.exceptions;
 
-import lakebed.ErrorDetails;
+import lakebed.errors.ErrorDetails;
 
 /** Another commit added files that the operation would have read. */
 public class ConcurrentAppendException extends DeltaConcurrentModificationException {

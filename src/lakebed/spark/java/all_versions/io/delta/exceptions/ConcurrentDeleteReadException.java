@@ -1,6 +1,6 @@
 package io.delta.exceptions;
 
-import lakebed.ErrorDetails;
+import lakebed.errors.ErrorDetails;
 
 /** Another commit removed files that the operation has read. */
 public class ConcurrentDeleteReadException extends DeltaConcurrentModificationException {

@@ -1,6 +1,6 @@
 package io.delta.exceptions;
 
-import lakebed.ErrorDetails;
+import lakebed.errors.ErrorDetails;
 
 /** Another commit has the same application transaction. */
 public class ConcurrentTransactionException extends DeltaConcurrentModificationException {

@@ -1,6 +1,6 @@
 package io.delta.exceptions;
 
-import lakebed.ErrorDetails;
+import lakebed.errors.ErrorDetails;
 
 /** Another commit wrote to the table after it was read. */
 public class ConcurrentWriteException extends DeltaConcurrentModificationException {

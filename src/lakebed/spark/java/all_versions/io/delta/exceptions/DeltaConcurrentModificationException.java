@@ -2,8 +2,8 @@ package io.delta.exceptions;
 
 import java.util.ConcurrentModificationException;
 import java.util.Map;
-import lakebed.DetailedError;
-import lakebed.ErrorDetails;
+import lakebed.errors.DetailedError;
+import lakebed.errors.ErrorDetails;
 
 /** Another commit came first. The name is delta-spark's, which programs and clients know. */
 public abstract class DeltaConcurrentModificationException extends ConcurrentModificationException

@@ -1,6 +1,6 @@
 package io.delta.exceptions;
 
-import lakebed.ErrorDetails;
+import lakebed.errors.ErrorDetails;
 
 /** Another commit changed the protocol of the table. */
 public class ProtocolChangedException extends DeltaConcurrentModificationException {

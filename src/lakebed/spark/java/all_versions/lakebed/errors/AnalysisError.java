@@ -1,0 +1,37 @@
+package lakebed.errors;
+
+import java.util.Map;
+import org.apache.spark.QueryContext;
+import org.apache.spark.sql.AnalysisException;
+import scala.Option;
+
+/** An error of Lakebed that PySpark shows as AnalysisException. */
+class AnalysisError extends AnalysisException implements DetailedError {
+  private static final long serialVersionUID = 1L;
+
+  private final ErrorDetails details;
+
+  AnalysisError(String message, ErrorDetails details) {
+    super(
+        message,
+        Option.empty(),
+        Option.empty(),
+        Option.empty(),
+        Option.apply(details.getCondition()),
+        Errors.scalaMap(details),
+        new QueryContext[0]);
+    this.details = details;
+  }
+
+  public String getCode() {
+    return details.getCode();
+  }
+
+  public String getSqlState() {
+    return details.getSqlState();
+  }
+
+  public Map getMessageParameters() {
+    return details.getParameters();
+  }
+}
