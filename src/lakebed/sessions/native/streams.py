@@ -22,6 +22,7 @@ from lakebed.settings.setting_table import (
 from lakebed.spark.columns.spark_types import type_json, visible_schema
 from lakebed.spark.errors.jvm_errors import reported_to
 from lakebed.spark.internals.jvm import Jvm
+from lakebed.spark.internals.startup.bridge import java_value
 from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.session.timestamp_text import millis_of
 from lakebed.spark.stores.location import open_location
@@ -160,7 +161,7 @@ class RunningStream:
         plane = plane_for(self._session, store, self._root, self._options)
         batch = self._stream.batch(start, end)
         self._stream.check_files(batch)
-        return batch_frame(plane, store, batch)._jdf
+        return java_value(batch_frame(plane, store, batch))
 
     def _commit(self, end: str) -> None:
         self._stream.commit(end)
