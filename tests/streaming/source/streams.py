@@ -12,7 +12,7 @@ from lakebed.log.table_log import TableLog
 from lakebed.spec.actions import Action, Add, Remove
 from lakebed.storage import Store
 from lakebed.streaming.source.admission import Limit
-from lakebed.streaming.source.schema_log import SchemaLog
+from lakebed.streaming.source.schema.schema_log import SchemaLog
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.table_stream import SourceBatch, TableStream
 from testkit.tables.log_tables import file

@@ -28,8 +28,8 @@ from lakebed.spec.time_travel_names import parse_time_travel
 from lakebed.streaming.batch_frames import batch_frame
 from lakebed.streaming.source.admission import Limit
 from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
-from lakebed.streaming.source.schema_evolution import check_allowed, merged_entry
-from lakebed.streaming.source.schema_log import SchemaLog
+from lakebed.streaming.source.schema.schema_evolution import check_allowed, merged_entry
+from lakebed.streaming.source.schema.schema_log import SchemaLog
 from lakebed.streaming.source.source_log import SourceLog
 from lakebed.streaming.source.stream_options import (
     StreamOptions,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from lakebed.errors import SourceSchemaChangedError
 from lakebed.spec.actions import Metadata, Protocol
-from lakebed.streaming.source.schema_rules import Compatibility, has_mapping_changes, schema_of
+from lakebed.streaming.source.schema.schema_rules import (
+    Compatibility,
+    has_mapping_changes,
+    schema_of,
+)
 from lakebed.streaming.source.source_files import Source
 
 

@@ -13,7 +13,7 @@ from lakebed.streaming.source.admission import Admission
 from lakebed.streaming.source.indexed_file import IndexedFile
 from lakebed.streaming.source.initial_files import InitialFiles
 from lakebed.streaming.source.offset import BEGIN, SourceOffset
-from lakebed.streaming.source.schema_guard import SchemaGuard
+from lakebed.streaming.source.schema.schema_guard import SchemaGuard
 from lakebed.streaming.source.source_log import SourceCommit, SourceLog
 from lakebed.streaming.source.stream_options import StreamOptions
 

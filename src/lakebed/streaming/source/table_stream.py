@@ -32,9 +32,9 @@ from lakebed.streaming.source.offset import (
     SourceOffset,
 )
 from lakebed.streaming.source.query_checkpoint import QueryCheckpoint
-from lakebed.streaming.source.schema_guard import SchemaGuard
-from lakebed.streaming.source.schema_log import SchemaLog
-from lakebed.streaming.source.schema_rules import schema_of
+from lakebed.streaming.source.schema.schema_guard import SchemaGuard
+from lakebed.streaming.source.schema.schema_log import SchemaLog
+from lakebed.streaming.source.schema.schema_rules import schema_of
 from lakebed.streaming.source.source_files import Source, SourceFiles, Until, last_version
 from lakebed.streaming.source.source_log import SourceCommit, SourceLog
 from lakebed.streaming.source.starting_version import ending_version, starting_version

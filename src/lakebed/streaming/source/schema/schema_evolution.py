@@ -14,8 +14,8 @@ from lakebed.settings import option_table as options
 from lakebed.settings import setting_table as settings
 from lakebed.spec.actions import Add, AddCdc, Metadata, Protocol, Remove
 from lakebed.spec.schema import schema_to_json
-from lakebed.streaming.source.schema_log import SchemaLog, TrackedSchema
-from lakebed.streaming.source.schema_rules import (
+from lakebed.streaming.source.schema.schema_log import SchemaLog, TrackedSchema
+from lakebed.streaming.source.schema.schema_rules import (
     ColumnChanges,
     Compatibility,
     column_changes,

@@ -21,8 +21,8 @@ from lakebed.spec.actions import Metadata, Protocol
 from lakebed.spec.schema import INTEGER, LONG, STRING, StructField, StructType
 from lakebed.storage import Store
 from lakebed.streaming.source.admission import Limit
-from lakebed.streaming.source.schema_evolution import _java_hash, check_allowed, merged_entry
-from lakebed.streaming.source.schema_log import SchemaLog, TrackedSchema
+from lakebed.streaming.source.schema.schema_evolution import _java_hash, check_allowed, merged_entry
+from lakebed.streaming.source.schema.schema_log import SchemaLog, TrackedSchema
 from lakebed.streaming.source.source_log import SourceLog
 from lakebed.streaming.source.stream_options import StreamOptions
 from lakebed.streaming.source.table_stream import TableStream

@@ -13,8 +13,8 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Metadata, Protocol
 from lakebed.spec.features import check_readable, supported_features
 from lakebed.spec.properties import TableProperties
-from lakebed.streaming.source.schema_log import SchemaLog, TrackedSchema
-from lakebed.streaming.source.schema_rules import (
+from lakebed.streaming.source.schema.schema_log import SchemaLog, TrackedSchema
+from lakebed.streaming.source.schema.schema_rules import (
     Compatibility,
     column_changes,
     has_changed,

@@ -23,7 +23,7 @@ from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import Metadata, Protocol
 from lakebed.spec.schema import StructType, parse_schema, schema_to_json
 from lakebed.storage.store import Store
-from lakebed.streaming.source.schema_rules import partition_schema
+from lakebed.streaming.source.schema.schema_rules import partition_schema
 
 
 @dataclass(frozen=True)
