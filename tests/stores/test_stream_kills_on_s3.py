@@ -27,7 +27,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 
 
 @pytest.mark.slow("an application with a Spark of its own is started and killed some times")
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(900 + 60 * KILLS)
 def test_killed_streams_on_s3_store_each_row_once(
     java: None,  # noqa: ARG001
     gateway: RealServer,

@@ -19,7 +19,7 @@ SEED = int(os.environ.get("LAKEBED_KILL_SEED", "1"))
 
 
 @pytest.mark.slow("an application with a Spark of its own is started and killed some times")
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(900 + 60 * KILLS)
 def test_killed_streams_store_each_row_once(
     java: None,  # noqa: ARG001
     tmp_path: Path,

@@ -29,9 +29,11 @@ _PAUSE = 0.4
 _EARLY = 0.2
 """So many of the kills come while streams start."""
 _START = 5.0
-_STEPS = 30
+_STEPS = 24
 _LITTLE = 0.5
-_LONGEST_LIFE = 30.0
+_LONGEST_LIFE = 200.0
+_COMMITS = 60
+"""Of the source while an application lives, at most: what is left over must be done in the end."""
 _END = 900.0
 _VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -119,7 +121,9 @@ class Trial:
 
         def grow() -> None:
             try:
-                while not done.wait(_PAUSE):
+                for _ in range(_COMMITS):
+                    if done.wait(_PAUSE):
+                        return
                     self._append()
             except BaseException as failure:  # noqa: BLE001  raised below
                 failures.append(failure)
