@@ -132,5 +132,5 @@ def check_count(frame: DataFrame, names: Sequence[str], *, may_grow: bool) -> No
         f"the rows have {count} columns, but values are needed for {wanted}: {', '.join(names)}",
         hint="list the columns that the rows have, as in INSERT INTO t (a, b) ...; others get "
         "their default",
-        condition="DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        condition="DELTA_INSERT_COLUMN_ARITY_MISMATCH" if count < wanted else None,
     )
