@@ -46,13 +46,17 @@ def operation_of_rows(mode: str, place: Place) -> dict[str, Any]:
     return {"name": f"{name} AS SELECT", "isManaged": str(place.is_managed).lower()}
 
 
+def _operation(options: WriteOptions, place: Place) -> dict[str, Any] | None:
+    """None for rows that a table without the name gets: that is a plain write."""
+    if options.mode == "overwrite":
+        return {**operation_of_rows(OR_REPLACE, place), "isV1SaveAsTableOverwrite": True}
+    return None if place.has_table() else operation_of_rows(CREATE, place)
+
+
 def save_at(frame: DataFrame, request: WriteRequest, place: Place) -> None:
     """What `saveAsTable` does, at the place of its table."""
     options = request.options(all_settings(frame.sparkSession))
-    operation = operation_of_rows(OR_REPLACE if options.mode == "overwrite" else CREATE, place)
-    if options.mode == "overwrite":
-        operation["isV1SaveAsTableOverwrite"] = True
-    options = replace(options, operation=operation)
+    options = replace(options, operation=_operation(options, place))
     if options.mode == "ignore" and (place.is_foreign or place.has_table()):
         return
     refuse_foreign(place)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import Row
 
 from lakebed import DeltaTable
@@ -60,6 +61,12 @@ def test_conditions_are_shown_as_spark_prints_them(
     names.sql("INSERT INTO noted VALUES (5, 'a')")
     names.sql(f"DELETE FROM noted WHERE {condition}")
     assert last(names).operationParameters["predicate"] == f'["{shown}"]'
+
+
+def test_a_column_as_a_condition_is_shown_as_it_prints(names: SparkSession) -> None:
+    names.sql("CREATE TABLE noted USING delta AS SELECT 1L AS id UNION ALL SELECT 2L")
+    DeltaTable.forName(names, "noted").delete(F.col("id") == 2)
+    assert last(names).operationParameters["predicate"] == '["(id = 2)"]'
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

@@ -92,7 +92,9 @@ def described(session: SparkSession, condition: str | Column | None) -> list[str
     if not is_connect(session):
         from lakebed.spark.internals.classic_columns import column_text
 
-        return [column_text(session, condition)]
+        text = column_text(session, condition)
+        if text is not None:
+            return [text]
     # What a column prints is its expression between `Column<'` and `'>`.
     return [str(condition)[len("Column<'") : -len("'>")]]
 

@@ -62,10 +62,12 @@ def column_sql(session: SparkSession, column: Column) -> str:
     return str(session._jsparkSession.expression(column._jc).sql())
 
 
-def column_text(session: SparkSession, column: Column) -> str:
-    """The column as Spark prints it, without the numbers that it gives to columns."""
+def column_text(session: SparkSession, column: Column) -> str | None:
+    """The column as Spark prints it, without the numbers that it gives to columns; None for one
+    that names functions, which are looked up when a query is analyzed."""
     tree = session._jsparkSession.expression(column._jc)
-    return str(compiled(session, TEXTS).of(tree))
+    found = compiled(session, TEXTS).of(tree)
+    return None if found is None else str(found)
 
 
 def is_always_true(session: SparkSession, column: Column) -> bool:

@@ -4,6 +4,7 @@ import java.util.List;
 import lakebed.bridge.Internals;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -19,8 +20,21 @@ import scala.runtime.AbstractPartialFunction;
  * delta-spark records, but for the numbers of columns, which mean nothing outside of one query.
  */
 public class Texts extends AbstractPartialFunction {
+  /** Null where a function is only known by its name: what it prints then is not what it means. */
   public String of(Expression expression) {
-    return ((Expression) expression.transformUp(this)).toString();
+    return hasNames(expression) ? null : ((Expression) expression.transformUp(this)).toString();
+  }
+
+  private static boolean hasNames(Expression expression) {
+    if (expression instanceof UnresolvedFunction) {
+      return true;
+    }
+    for (int i = 0; i < expression.children().length(); i++) {
+      if (hasNames((Expression) expression.children().apply(i))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   public boolean isDefinedAt(Object found) {
