@@ -72,6 +72,10 @@ class Frame:
         fields = tuple(StructField(each.name, each.data_type) for each in self.fields)
         return Schema([each.name for each in fields], StructType(fields))
 
+    @property
+    def columns(self) -> list[str]:
+        return self.schema.names
+
     def select(self, *given: Any) -> Frame:
         columns: list[Column] = []
         for each in given:

@@ -13,11 +13,11 @@ from model import IDS, MOVED, Command, Facts, arrow
 from simulated_store import URL
 
 from lakebed.commands.delete_rows import delete_rows
+from lakebed.commands.frame_target import FrameTarget
 from lakebed.commands.merge.merge_request import Clause, MergeRequest
 from lakebed.commands.merge.merge_rows import merge_rows
 from lakebed.commands.optimize.optimize import optimize as run_optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest
-from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import update_rows
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.log.table_log import TableLog
@@ -70,9 +70,9 @@ def optimize(command: Command, facts: Facts) -> None:
     run_optimize(_target(command, facts), request)
 
 
-def _target(command: Command, facts: Facts, alias: str | None = None) -> RowTarget:
+def _target(command: Command, facts: Facts, alias: str | None = None) -> FrameTarget:
     options = command.option.split()
     session: Any = ON_SPARK if "spark" in options else SESSION
     store = facts.place(URL)
     plane: Any = LittlePlane(session, store, tracks="twice" not in options)
-    return RowTarget(session, TableLog(store), plane, alias, row_level="files" not in options)
+    return FrameTarget(session, TableLog(store), plane, alias, row_level="files" not in options)

@@ -13,13 +13,16 @@ from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
 from lakebed.arrow.table_rows import TableRows
 from lakebed.arrow.write.incoming import to_arrow_table
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
+from lakebed.commands.delete_rows import delete_rows
 from lakebed.commands.generate_files import generate_files
 from lakebed.commands.health.health_report import Health
 from lakebed.commands.health.table_health import table_health
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail
+from lakebed.commands.table_target import TableTarget
 from lakebed.commands.target.write_options import WriteKeywords, WriteOptions
+from lakebed.commands.update_rows import update_rows
 from lakebed.commands.vacuum.vacuum import vacuum_table
 from lakebed.commands.vacuum.vacuum_options import VacuumOptions
 from lakebed.commands.vacuum.vacuum_report import VacuumResult
@@ -37,6 +40,13 @@ from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
 from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
+from lakebed.tables.table_changes import (
+    Changed,
+    TableMerger,
+    checked_predicate,
+    checked_values,
+    constants,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -189,6 +199,66 @@ class Table(AlterMethods):
         snapshot = write_table(self._log, rows, chosen, known=self._snapshot)
         return Table(self._log, snapshot)
 
+    def delete(
+        self, where: str | None = None, *, user_metadata: str | None = None
+    ) -> Changed[Table]:
+        """Delete the rows for which `where`, a SQL predicate, is true; all rows without it.
+
+        Like all changes of rows it works on the newest version, and is one commit or none.
+        """
+        target = self._target(user_metadata)
+        metrics = delete_rows(target, checked_predicate(where))
+        deleted = metrics.get("numDeletedRows")
+        return Changed(self.refresh(), num_deleted_rows=deleted, metrics=metrics)
+
+    def update(
+        self,
+        set: Mapping[str, str] | None = None,
+        where: str | None = None,
+        *,
+        new_values: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+    ) -> Changed[Table]:
+        """Give columns of the rows for which `where` is true new values; of all rows without it.
+
+        `set` has SQL expressions by the names of columns, `new_values` Python values.
+        """
+        values: dict[str, Any] = {} if set is None else checked_values(set, "set", "update")
+        more = {} if new_values is None else constants(new_values)
+        if both := sorted(values.keys() & more.keys()):
+            raise InvalidArgumentError(f"set and new_values both have {both[0]!r}")
+        target = self._target(user_metadata)
+        metrics = update_rows(target, checked_predicate(where), {**values, **more})
+        return Changed(self.refresh(), metrics["numUpdatedRows"], metrics=metrics)
+
+    def merge(
+        self,
+        source: Any,
+        predicate: str,
+        *,
+        source_alias: str | None = None,
+        target_alias: str | None = None,
+        merge_schema: bool = False,
+        user_metadata: str | None = None,
+    ) -> TableMerger[Table]:
+        """Update, delete and insert rows by those of a source: the clauses of it are methods.
+
+        `predicate` says which rows match, as in "target.id = source.id", by the aliases. The source
+        is what `write` takes, or another table. With `merge_schema` columns that only the source
+        has come into the table.
+        """
+        if checked_predicate(predicate) is None:
+            raise InvalidArgumentError("a MERGE needs a predicate")
+        target = self._target(user_metadata, target_alias)
+        return TableMerger(
+            target,
+            lambda: arrow_of(source),
+            predicate,
+            source_alias,
+            lambda _: self.refresh(),
+            merge_schema,
+        )
+
     def restore(
         self,
         version: int | None = None,
@@ -291,6 +361,9 @@ class Table(AlterMethods):
             description=self.description,
         )
 
+    def _target(self, user_metadata: str | None, alias: str | None = None) -> TableTarget:
+        return TableTarget(self._log, self._snapshot, alias, user_metadata=user_metadata)
+
     def _predicate(self, where: str | None) -> Expression | None:
         if where is None:
             return None
@@ -302,6 +375,9 @@ class Table(AlterMethods):
 
 
 def rows_of(data: Any, log: TableLog, options: WriteOptions) -> TableRows:
+    return TableRows(log.store, arrow_of(data), options.max_rows_per_file)
+
+
+def arrow_of(data: Any) -> pa.Table:
     """Tables of our own are read here: an Arrow stream would turn their errors into others."""
-    table = data.to_arrow() if isinstance(data, Table | Scan) else to_arrow_table(data)
-    return TableRows(log.store, table, options.max_rows_per_file)
+    return data.to_arrow() if isinstance(data, Table | Scan) else to_arrow_table(data)

@@ -148,13 +148,13 @@ def _make(session: Any, plan: Plan, change: Change, tries: list[int]) -> int:
 
 
 def _target(session: Any, plan: Plan, tries: list[int]) -> Any:
-    from lakebed.commands.target.row_target import RowTarget
+    from lakebed.commands.frame_target import FrameTarget
     from lakebed.log.snapshot import Snapshot
     from lakebed.log.table_log import TableLog
     from lakebed.spark.plane_selection import plane_for
     from lakebed.spark.stores.location import open_location
 
-    class Counted(RowTarget):
+    class Counted(FrameTarget):
         def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
             def counted(snapshot: Snapshot) -> dict[str, int]:
                 tries.append(snapshot.version)
