@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebed.arrow.scan import ScanPlan, plan_scan, read_batches
+from lakebed.arrow.scan import ScanPlan, pick_columns, plan_scan, read_batches
 from lakebed.arrow.table_rows import TableRows
 from lakebed.arrow.write.incoming import to_arrow_table
 from lakebed.commands.clone.clone_table import CloneOptions, clone_table
@@ -30,6 +30,9 @@ from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import InvalidArgumentError
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.formats.arrow_types import to_arrow_schema
+from lakebed.log.change_feed.change_range import ChangeRange
+from lakebed.log.change_feed.changes import read_changes
+from lakebed.log.listing.commit_times import to_millis
 from lakebed.log.maintenance.checkpoint_writer import write_checkpoint
 from lakebed.log.selection import SCAN_FIELDS, select_files
 from lakebed.log.snapshot import Snapshot
@@ -58,29 +61,31 @@ StorageOptions = Mapping[str, str]
 class Scan:
     """Rows to be read. Goes as it is into DuckDB, Polars, pandas and pyarrow, again and again."""
 
-    def __init__(self, plan: ScanPlan) -> None:
-        self._plan = plan
+    def __init__(self, schema: pa.Schema, plans: Sequence[ScanPlan]) -> None:
+        """The rows of all plans, each with the columns of the schema."""
+        self._schema = schema
+        self._plans = tuple(plans)
 
     @property
     def schema(self) -> pa.Schema:
-        return self._plan.schema
+        return self._schema
 
     @property
     def num_files(self) -> int:
         """The files that are left after skipping."""
-        return int(self._plan.files.num_rows)
+        return sum(int(plan.files.num_rows) for plan in self._plans)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, read_batches(self._plan))
+        return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def to_arrow(self) -> pa.Table:
-        return pa.Table.from_batches(read_batches(self._plan), schema=self.schema)
+        return pa.Table.from_batches(self, schema=self.schema)
 
     def to_pandas(self) -> Any:
         return self.to_arrow().to_pandas()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        return read_batches(self._plan)
+        return (batch for plan in self._plans for batch in read_batches(plan))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_reader().__arrow_c_stream__(requested_schema)
@@ -158,7 +163,38 @@ class Table(AlterMethods):
 
     def scan(self, columns: Sequence[str] | None = None, where: str | None = None) -> Scan:
         """Rows for which `where`, a SQL predicate, is true; all columns unless some are named."""
-        return Scan(plan_scan(self._snapshot, columns, self._predicate(where)))
+        plan = plan_scan(self._snapshot, columns, self._predicate(where))
+        return Scan(plan.schema, [plan])
+
+    def changes(
+        self,
+        starting_version: int | None = None,
+        ending_version: int | None = None,
+        *,
+        starting_timestamp: str | datetime | int | None = None,
+        ending_timestamp: str | datetime | int | None = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        allow_out_of_range: bool = False,
+    ) -> Scan:
+        """The rows that versions inserted, deleted and updated (`delta.enableChangeDataFeed`).
+
+        Both ends belong to the range, which goes to the newest version without an end. The columns
+        of the table come first, then `_change_type`, `_commit_version` and `_commit_timestamp`.
+        """
+        times = (
+            None if each is None else to_millis(each)
+            for each in (starting_timestamp, ending_timestamp)
+        )
+        start, end = times
+        asked = ChangeRange(starting_version, start, ending_version, end, allow_out_of_range)
+        changes = read_changes(self._log, asked)
+        checked = checked_predicate(where)
+        predicate = None if checked is None else parse_predicate(checked, changes.schema)
+        chosen = changes.schema if columns is None else pick_columns(changes.schema, columns)
+        names = list(chosen.names)
+        plans = [plan_scan(layer, names, predicate) for layer in changes.layers]
+        return Scan(to_arrow_schema(chosen), plans)
 
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         return self.scan(columns, where).to_arrow()

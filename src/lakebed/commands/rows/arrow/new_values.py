@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 from lakebed.arrow.write.type_conversion import TypeConversion, struct_array
 from lakebed.commands.rows.assignments import Assignment
 from lakebed.errors import EvaluationError, InvalidArgumentError, PredicateError
-from lakebed.expressions import Column, Expression, IsNotNull, IsNull, Sides, parse_expression
+from lakebed.expressions import (
+    Column,
+    Expression,
+    IsNotNull,
+    IsNull,
+    MakeStruct,
+    Sides,
+    parse_expression,
+)
 from lakebed.expressions.evaluator.evaluate import evaluate
 from lakebed.expressions.tree import walk
 from lakebed.expressions.values import is_atomic
@@ -96,21 +104,29 @@ def check_evaluable(expression: Expression, text: str) -> None:
     """Refuses computing with structs, arrays and maps, of which only columns are known."""
     if isinstance(expression, Column):
         return
+    if isinstance(expression, MakeStruct):
+        for operand in expression.operands:
+            check_evaluable(operand, text)
+        return
+    parts = [expression]
     for node in walk(expression):
-        if isinstance(node, IsNull | IsNotNull) and isinstance(node.children[0], Column):
-            continue
-        for part in (node, *node.children):
-            if not is_atomic(part.data_type):
-                raise PredicateError(
-                    f"{text} computes with a value of type {part.data_type}, which only Spark does",
-                    hint="set the fields of a struct one by one: {'address.city': \"'Bonn'\"}",
-                )
+        if not (isinstance(node, IsNull | IsNotNull) and isinstance(node.operand, Column)):
+            parts += node.children
+    for part in parts:
+        if not is_atomic(part.data_type):
+            raise PredicateError(
+                f"{text} computes with a value of type {part.data_type}, which only Spark does",
+                hint="set the fields of a struct one by one: {'address.city': \"'Bonn'\"}",
+            )
 
 
 def evaluated(expression: Expression, rows: pa.Table) -> pa.Array:
     """The value in every row, of any type."""
     if isinstance(expression, Column) and not is_atomic(expression.data_type):
         return _field(rows, expression.path)
+    if isinstance(expression, MakeStruct):
+        parts = [evaluated(operand, rows) for operand in expression.operands]
+        return struct_array(parts, expression.data_type, None)
     return _single(evaluate(expression, rows))
 
 
