@@ -63,18 +63,21 @@ class Clauses:
         own = {name.lower() for name in names if not name.startswith(PREFIX)}
         return own | self.join.target_columns
 
+    def update_columns(self) -> set[str]:
+        """Those of the table, in lower case, that go into updated rows."""
+        found: set[str] = set()
+        for number in self.request.numbers(*UPDATES):
+            values = self._new_values(number)
+            assigned = {each.path[0] for each in values.values}
+            kept = set(self._columns.given(number).names) - assigned
+            found |= {name.lower() for name in kept} | values.kept_columns()
+        return {name for name in found if not name.startswith(PREFIX)}
+
     def updated(self, number: int, rows: pa.Table, matches: pa.Array | None) -> pa.Table:
         """Rows of the table after an update; `matches` are the places of their matches."""
         current = cast_table(rows, self.schema)
         both = self._beside(rows, matches)
         return self._result(number, both, current)
-
-    def inserts(self) -> list[tuple[int, Expression]]:
-        """The clauses that insert rows, and which clause a row of the source falls to."""
-        action = self.action("not_matched")
-        if action is None:
-            return []
-        return [(number, action) for number in self.request.numbers(*INSERTS)]
 
     def inserted(self, unmatched: pa.Array) -> list[NewRows]:
         """The new rows for rows of the source, by their places."""

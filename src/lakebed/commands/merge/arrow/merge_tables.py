@@ -120,6 +120,7 @@ class TableMergeAttempt:
             predicate,
             {number: RowIndexSet.from_indexes(each.positions) for number, each in found.items()},
             updates=partial(self._updated, clauses, found),
+            update_columns=clauses.update_columns(),
             updated_files=[
                 number
                 for number, each in found.items()

@@ -20,6 +20,7 @@ from lakebed.expressions import (
     MakeStruct,
     Sides,
     parse_expression,
+    references,
 )
 from lakebed.expressions.evaluator.evaluate import evaluate
 from lakebed.expressions.tree import walk
@@ -52,6 +53,12 @@ class NewValues:
     values: Sequence[BoundValue]
     fills: bool = False
     keeps_fields: bool = False
+
+    def kept_columns(self) -> set[str]:
+        """The columns, in lower case, whose values now go into the new ones."""
+        named = {path for each in self.values for path in _references(each.value)}
+        nested = {e.path for e in self.values if len(e.path) > 1 or self.keeps_fields}
+        return {path[0].lower() for path in named | nested}
 
     def of(self, rows: pa.Table, current: pa.Table | None) -> dict[str, pa.ChunkedArray]:
         """The columns with a new value. `rows` are what expressions are about; `current` has the
@@ -138,7 +145,13 @@ def _field(rows: pa.Table, path: Path) -> pa.Array:
 
 
 def _array(rows: pa.Table | None, name: str) -> pa.Array | None:
-    return None if rows is None else _single(rows.column(name))
+    if rows is None or name not in rows.column_names:
+        return None
+    return _single(rows.column(name))
+
+
+def _references(value: Expression | pa.Scalar) -> set[Path]:
+    return set() if isinstance(value, pa.Scalar) else references(value)
 
 
 def _single(values: pa.ChunkedArray) -> pa.Array:

@@ -1,12 +1,13 @@
 """The condition of a DELETE or an UPDATE without Spark: which files and rows it selects.
 
 One pass over the files reads the columns of the condition and notes the positions of its rows; a
-second one reads the rows that change, where new ones are to be written.
+second one reads the rows that change, where new ones are to be written. If there is little to read,
+the first pass of an UPDATE keeps the rows for the second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -63,7 +64,7 @@ class RowCondition:
 
     def deleted(self, adds: Sequence[Add], change: RowChange) -> TableChanges | None:  # noqa: ARG002
         scan = RowScan(self.snapshot, adds)
-        marks = self._find(scan)
+        marks = {number: marked for number, marked, _ in self._find(scan)}
         return TableChanges(scan, self.most_bytes, self.predicate, marks) if marks else None
 
     def updated(
@@ -75,24 +76,40 @@ class RowCondition:
         schema = self.snapshot.schema
         values = NewValues(schema, bound_values(given, schema))
         scan = RowScan(self.snapshot, adds)
-        marks = self._find(scan)
-        if not marks:
+        columns = self._kept_columns(values)
+        if self.snapshot.properties.enable_change_data_feed:
+            columns = {name.lower() for name in schema.names}
+        is_little = sum(add.size for add in adds) <= min(_LITTLE_BYTES, self.most_bytes // 8)
+        found = list(self._find(scan, columns if is_little else None))
+        if not found:
             return None
+        marks = {number: marked for number, marked, _ in found}
         return TableChanges(
             scan,
             self.most_bytes,
             self.predicate,
             marks,
             updates=partial(self._updates, values),
+            update_columns=columns,
             updated_files=marks.keys(),
+            known={number: rows for number, _, rows in found} if is_little else {},
             num_new=sum(rows.cardinality for rows in marks.values()),
         )
+
+    def _kept_columns(self, values: NewValues) -> set[str]:
+        assigned = {each.path[0] for each in values.values}
+        kept = (
+            field.name.lower()
+            for field in self.snapshot.schema.fields
+            if field.name not in assigned and not is_generated(field)
+        )
+        return values.kept_columns() | set(kept)
 
     def _updates(self, values: NewValues, _: int, __: int, rows: pa.Table) -> Iterator[NewRows]:
         """Generated columns that are not set are computed again."""
         changed = values.of(rows, rows)
         columns = {
-            field.name: changed.get(field.name, rows.column(field.name))
+            field.name: changed[field.name] if field.name in changed else rows.column(field.name)
             for field in self.snapshot.schema.fields
             if field.name in changed or not is_generated(field)
         }
@@ -100,26 +117,35 @@ class RowCondition:
 
     # --- finding rows ---
 
-    def _find(self, scan: RowScan) -> dict[int, RowIndexSet]:
-        """The rows for which the condition is true, by the number of their file."""
-        marks: dict[int, list[pa.Array]] = {}
+    def _find(
+        self, scan: RowScan, kept: Collection[str] | None = None
+    ) -> Iterator[tuple[int, RowIndexSet, list[pa.Table]]]:
+        """The rows of each file for which the condition is true.
+
+        With `kept` the rows themselves come too, with the columns of these names.
+        """
         jobs = (
-            Job(partial(self._positions, scan, number), add.size)
+            Job(partial(self._matching, scan, number, kept), add.size)
             for number, add in enumerate(scan.adds)
         )
-        for number, found in in_order(jobs, self.most_bytes):
-            marks.setdefault(number, []).append(found)
-        return {
-            number: RowIndexSet.from_indexes(pa.chunked_array(found))
-            for number, found in marks.items()
-        }
+        found: dict[int, list[pa.Table]] = {}
+        for number, rows in in_order(jobs, self.most_bytes):
+            found.setdefault(number, []).append(rows)
+        for number, pieces in found.items():
+            positions = pa.chunked_array([c for p in pieces for c in p.column(POSITION).chunks])
+            yield number, RowIndexSet.from_indexes(positions), pieces
 
-    def _positions(self, scan: RowScan, number: int) -> Iterator[tuple[int, pa.Array]]:
+    def _matching(
+        self, scan: RowScan, number: int, kept: Collection[str] | None
+    ) -> Iterator[tuple[int, pa.Table]]:
         names = {path[0].lower() for path in references(self.predicate)} if self.predicate else ()
-        for rows in scan.rows_of(number, names):
-            found = rows.column(POSITION)
+        for rows in scan.rows_of(number, {*names, *(kept or ())}, with_ids=kept is not None):
+            chosen = rows if kept is not None else rows.select([POSITION])
             if self.predicate is not None:
                 is_match = pc.fill_null(evaluate(self.predicate, rows), False)
-                found = found.filter(is_match)
-            if len(found):
-                yield number, found.combine_chunks()
+                chosen = chosen.filter(is_match)
+            if chosen.num_rows:
+                yield number, chosen
+
+
+_LITTLE_BYTES = 64 << 20

@@ -42,28 +42,40 @@ class RowScan:
         return row_id_columns(self.snapshot)
 
     def rows_of(
-        self, number: int, names: Collection[str], only: RowIndexSet | None = None
+        self, number: int, names: Collection[str], *, with_ids: bool = False
     ) -> Iterator[pa.Table]:
         """The rows of a file with the columns of these names, in lower case, piece by piece."""
-        return read_pieces(self._plan(names), _row(self.adds[number]), only)
+        return read_pieces(self._plan(names, with_ids=with_ids), _row(self.adds[number]))
 
     def whole_rows(self, add: Add, only: RowIndexSet | None = None) -> Iterator[pa.Table]:
         """The rows of a file with all columns of the table, and `ids`."""
         return read_pieces(self._whole, _row(add), only)
 
+    def marked_rows(
+        self, number: int, marked: RowIndexSet, names: Collection[str] | None
+    ) -> Iterator[pa.Table]:
+        """Some rows of a file with the columns of these names, and `ids`; all columns with None."""
+        add = self.adds[number]
+        if names is None:
+            yield from self.whole_rows(add, marked)
+        elif names or self.ids:
+            yield from read_pieces(self._plan(names, with_ids=True), _row(add), marked)
+        else:
+            yield pa.table({POSITION: marked.to_arrow()})
+
     @cached_property
     def _whole(self) -> ScanPlan:
         return self._planned((*self.snapshot.schema.fields, *self.ids))
 
-    def _plan(self, names: Collection[str]) -> ScanPlan:
+    def _plan(self, names: Collection[str], *, with_ids: bool = False) -> ScanPlan:
         fields = self.snapshot.schema.fields
         if not fields:
             raise SchemaError(
                 f"{self.snapshot.store.url} has no columns at version {self.snapshot.version}"
             )
-        # A table without columns has no number of rows.
         chosen = tuple(each for each in fields if each.name.lower() in names)
-        return self._planned(chosen or fields[:1])
+        # A table without columns has no number of rows.
+        return self._planned((*(chosen or fields[:1]), *(self.ids if with_ids else ())))
 
     def _planned(self, fields: tuple[StructField, ...]) -> ScanPlan:
         read = StructType(fields)

@@ -60,6 +60,10 @@ class TableChanges:
     predicate: Expression | None
     marks: Mapping[int, RowIndexSet]
     updates: Updates = lambda *_: ()
+    update_columns: Collection[str] | None = None
+    """The names of the columns that updates look at, in lower case; None for all."""
+    known: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
+    """Marked rows of some files that are in memory already, with these columns."""
     updated_files: Collection[int] = ()
     """The numbers of the files in which rows are updated."""
     inserts: Sequence[NewRows] = ()
@@ -153,10 +157,17 @@ class _TableWriter:
 
     def _changed_rows(self, number: int) -> Iterator[_Written]:
         add, first = self._scan.adds[number], 0
-        for rows in self._scan.whole_rows(add, self._changed.marks[number]):
+        for rows in self._marked_rows(number):
             if rows.num_rows:
                 yield from self._updated(number, add, first, rows)
                 first += rows.num_rows
+
+    def _marked_rows(self, number: int) -> Iterable[pa.Table]:
+        known = self._changed.known.get(number)
+        if known is not None:
+            return known
+        names = self._changed.update_columns if self._changes is None else None
+        return self._scan.marked_rows(number, self._changed.marks[number], names)
 
     def _updated(self, number: int, add: Add, first: int, rows: pa.Table) -> Iterator[_Written]:
         is_deleted = pa.repeat(pa.scalar(True), rows.num_rows)
