@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -17,12 +17,8 @@ from lakebed.commands.rows.arrow.new_values import Constant
 from lakebed.commands.table_target import TableTarget
 from lakebed.errors import InvalidArgumentError
 
-if TYPE_CHECKING:
-    from lakebed.tables.table import Table
-
-    T = TypeVar("T", bound=Table)
-else:
-    T = TypeVar("T")
+T = TypeVar("T")
+"""The table itself, whose module is above this one."""
 
 
 @dataclass(frozen=True)
