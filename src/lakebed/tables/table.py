@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,10 +19,13 @@ from lakebed.commands.delete_rows import delete_rows
 from lakebed.commands.generate_files import generate_files
 from lakebed.commands.health.health_report import Health
 from lakebed.commands.health.table_health import table_health
+from lakebed.commands.optimize.optimize_request import OptimizeRequest
+from lakebed.commands.optimize.optimize_table import optimize_table, sizes_within
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
 from lakebed.commands.restore_table import RestoreOptions, restore_table
 from lakebed.commands.table_detail import table_detail
 from lakebed.commands.table_target import TableTarget
+from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.write_options import WriteKeywords, WriteOptions
 from lakebed.commands.update_rows import update_rows
 from lakebed.commands.vacuum.vacuum import vacuum_table
@@ -38,12 +43,14 @@ from lakebed.log.selection import SCAN_FIELDS, select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.log.versions.readable import with_readable
+from lakebed.settings.setting_table import CHANGE_MEMORY
 from lakebed.spec.actions import Protocol
 from lakebed.spec.schema import StructType
 from lakebed.storage import open_store
 from lakebed.tables.alter_methods import AlterMethods
 from lakebed.tables.render import Facts, table_html, table_text
 from lakebed.tables.table_changes import (
+    Arranged,
     Changed,
     TableMerger,
     checked_predicate,
@@ -294,6 +301,39 @@ class Table(AlterMethods):
             lambda _: self.refresh(),
             merge_schema,
         )
+
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        zorder_by: str | Sequence[str] | None = None,
+        full: bool = False,
+        purge: bool = False,
+        target_size: int | None = None,
+        user_metadata: str | None = None,
+    ) -> Arranged[Table]:
+        """Put small files together, or arrange rows; no row changes.
+
+        `zorder_by` arranges the rows of each partition so that files have few values of these
+        columns. A clustered table is arranged by its own columns, with `full=True` also what is
+        arranged already. `purge=True` rewrites only files with deleted rows. `where` chooses
+        partitions; files get about `target_size` bytes.
+        """
+        memory = CHANGE_MEMORY.read_environment(os.environ)
+        sizes = sizes_within(memory)
+        if target_size is not None:
+            sizes = replace(sizes, min_file=target_size, max_file=target_size)
+        names = [zorder_by] if isinstance(zorder_by, str) else zorder_by or ()
+        request = OptimizeRequest(
+            where=checked_predicate(where),
+            zorder_by=tuple(map(to_path, names)),
+            full=full,
+            purge=purge,
+            sizes=sizes,
+        )
+        done = optimize_table(self._log, request, memory, user_metadata)
+        sums = (sum(add.size for add in adds) for adds in (done.added, done.removed))
+        return Arranged(self.refresh(), len(done.added), len(done.removed), *sums)
 
     def restore(
         self,

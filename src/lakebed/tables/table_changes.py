@@ -40,6 +40,18 @@ class Changed(Generic[T]):
         return self.num_updated_rows + self.num_deleted_rows + self.num_inserted_rows
 
 
+@dataclass(frozen=True)
+class Arranged(Generic[T]):
+    """What OPTIMIZE did."""
+
+    table: T = field(repr=False)
+    """The table after it."""
+    num_files_added: int
+    num_files_removed: int
+    num_bytes_added: int
+    num_bytes_removed: int
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class TableMerger(Generic[T]):
     """A MERGE in the making, from `Table.merge`. Nothing happens before `execute`.
