@@ -57,6 +57,7 @@ from lakebed.tables.table_changes import (
     checked_values,
     constants,
 )
+from lakebed.tables.table_sql import select
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -172,6 +173,14 @@ class Table(AlterMethods):
         """Rows for which `where`, a SQL predicate, is true; all columns unless some are named."""
         plan = plan_scan(self._snapshot, columns, self._predicate(where))
         return Scan(plan.schema, [plan])
+
+    def sql(self, query: str, **tables: Table) -> pa.Table:
+        """The rows of a SELECT by DuckDB, in which `self` is this table.
+
+        Other tables are those of the keywords. Files that the query does not need are not read.
+        """
+        named = {"self": self, **tables}
+        return select(query, {name: table.snapshot for name, table in named.items()})
 
     def changes(
         self,
