@@ -7,7 +7,9 @@ All sides are asked for the same; `bench/dml.py` looks at what they made of it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import _side_process as process
@@ -69,20 +71,52 @@ class DeltaSpark(process.DeltaSpark, _Made):
         )
 
 
-class Deltalake(process.Deltalake):
-    """It writes no vectors, so it copies all files."""
+class _MadeOnArrow(process.Side):
+    """The same without Spark."""
 
     def make(self, table: str, source: str, rows: int) -> None:
-        import deltalake
         import numpy as np
         import pyarrow.parquet as pq
 
         for first, end in _parts(rows):
             numbers = np.arange(first, end)
-            deltalake.write_deltalake(table, _arrow(numbers + numbers // 999), mode="append")
+            self._append(table, _arrow(numbers + numbers // 999))
         ids = np.arange(_end(rows))
         new = _arrow(ids[(ids % 100 == 42) | (ids % 1000 == 999)], merged=True)
         pq.write_table(new.sort_by("name"), source)
+
+    @abstractmethod
+    def _append(self, table: str, rows: Any) -> None: ...
+
+
+class Standalone(_MadeOnArrow, process.Standalone):
+    def _append(self, table: str, rows: Any) -> None:
+        import lakebed
+
+        lakebed.write(table, rows, properties={} if Path(table).exists() else VECTORS)
+
+    def merge(self, path: str, source: str) -> None:
+        import pyarrow.parquet as pq
+
+        merge = self._table(path).merge(
+            pq.read_table(source), "t.id = s.id", source_alias="s", target_alias="t"
+        )
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def delete(self, path: str, source: str) -> None:  # noqa: ARG002
+        self._table(path).delete(DELETED)
+
+    def update(self, path: str, source: str) -> None:  # noqa: ARG002
+        self._table(path).update({"price": "price + 1", "name": "concat(name, '!')"}, UPDATED)
+
+
+class Deltalake(_MadeOnArrow, process.Deltalake):
+    """It writes no vectors, so it copies all files."""
+
+    def _append(self, table: str, rows: Any) -> None:
+        import deltalake
+
+        deltalake.write_deltalake(table, rows, mode="append")
 
     def merge(self, path: str, source: str) -> None:
         import pyarrow.parquet as pq
@@ -144,4 +178,11 @@ _FIRST_DAY = 20_454
 """1 January 2026, in days since 1970."""
 
 if __name__ == "__main__":
-    process.serve({"lakebed": Lakebed, "delta-spark": DeltaSpark, "deltalake": Deltalake})
+    process.serve(
+        {
+            "lakebed": Lakebed,
+            "delta-spark": DeltaSpark,
+            "deltalake": Deltalake,
+            "standalone": Standalone,
+        }
+    )

@@ -99,6 +99,21 @@ class DeltaSpark(OnSpark):
         return builder.getOrCreate()
 
 
+class Standalone(Side):
+    """Lakebed without Spark."""
+
+    def about(self) -> dict[str, Any]:
+        return {"version": importlib.metadata.version("lakebed"), **super().about()}
+
+    def _look_at(self, path: str) -> None:
+        self._table(path).files()
+
+    def _table(self, path: str) -> Any:
+        import lakebed
+
+        return lakebed.open(path)
+
+
 class Deltalake(Side):
     """The package of that name, without Spark."""
 

@@ -34,8 +34,10 @@ from peer_process import (  # noqa: E402
     delta_spark_package,
 )
 
-LAKEBED, THEIRS, OTHER = "lakebed", "delta-spark", "deltalake"
+LAKEBED, THEIRS, OTHER, ALONE = "lakebed", "delta-spark", "deltalake", "standalone"
 SIDES = [LAKEBED, THEIRS, OTHER]
+WITHOUT_SPARK = (OTHER, ALONE)
+"""`ALONE` is Lakebed without Spark."""
 
 Facts = tuple[Any, ...]
 """How many rows, and a sum over all values of all rows."""
@@ -44,7 +46,9 @@ Facts = tuple[Any, ...]
 # --- options -------------------------------------------------------------------------------------
 
 
-def parser_of(description: str | None, works: Sequence[str]) -> argparse.ArgumentParser:
+def parser_of(
+    description: str | None, works: Sequence[str], sides: Sequence[str] = SIDES
+) -> argparse.ArgumentParser:
     """With the options that all comparisons have."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -53,7 +57,7 @@ def parser_of(description: str | None, works: Sequence[str]) -> argparse.Argumen
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-up", type=int, default=3, help="rounds that do not count")
     parser.add_argument("--only", nargs="*", choices=list(works), default=list(works))
-    parser.add_argument("--sides", nargs="*", choices=SIDES, default=SIDES)
+    parser.add_argument("--sides", nargs="*", choices=sides, default=sides)
     parser.add_argument("--spark", default=SPARK, help="version of Spark for both sides")
     parser.add_argument("--delta-spark", default=DELTA_SPARK, help="version of its JAR")
     parser.add_argument("--conf", action="append", default=[], help="a setting of both Sparks")
@@ -137,7 +141,8 @@ def started(
     program: str, options: argparse.Namespace, folder: Path, stack: contextlib.ExitStack
 ) -> list[Side]:
     """The sides that are asked for; delta-spark only if its JAR can be had."""
-    python = _python(options.spark)
+    on_spark = any(name not in WITHOUT_SPARK for name in options.sides)
+    python = _python(options.spark) if on_spark else Path(sys.executable)
     package = delta_spark_package(options.spark, options.delta_spark)
     sides = []
     for name in options.sides:

@@ -1,5 +1,7 @@
 """DELETE, UPDATE and MERGE of Lakebed beside those of delta-spark and of `deltalake`.
 
+    python bench/dml.py --sides standalone deltalake --rows 250000     without Spark
+
     python bench/dml.py                        10 million rows
     python bench/dml.py --rows 200000          smaller
     python bench/dml.py --only merge           some of the commands
@@ -9,7 +11,7 @@ Each side is a process of its own; Lakebed and delta-spark run on the same versi
 the same settings, on tables with deletion vectors that each wrote itself from the same rows. They
 take turns, after a warm-up; each round changes a fresh copy of the table, and what became of it is
 compared, by a reader that belongs to no side, with the same change computed without a table.
-`deltalake` is there for information: it has neither Spark nor a way to write vectors.
+`deltalake` has neither Spark nor a way to write vectors: Lakebed without Spark is compared with it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from _sides import (
+    ALONE,
     LAKEBED,
+    OTHER,
+    SIDES,
     THEIRS,
     Facts,
     Side,
@@ -39,6 +44,8 @@ from _sides import (
 
 FASTER = 1.5
 """How many times faster than delta-spark is asked for."""
+MOST_OF_OTHER = {1_000_000: 0.5, 4_000_000: 0.7}
+"""Of deltalake's time without Spark, by the number of rows up to which that is asked for."""
 MOST_PYTHON = 1 << 30
 """Of the memory of the driver: what Lakebed's Python may take. Java is bounded by its heap."""
 
@@ -59,7 +66,7 @@ AFTER = {
 
 
 def main() -> None:
-    options = parser_of(__doc__, list(AFTER)).parse_args()
+    options = parser_of(__doc__, list(AFTER), [*SIDES, ALONE]).parse_args()
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         sides = started("_dml_side.py", options, Path(temporary), stack)
         results: dict[str, Any] = {
@@ -119,6 +126,10 @@ def _compare(
     result["processor"] = {name: statistics.median(each) for name, each in busy_times.items()}
     if LAKEBED in medians and THEIRS in medians:
         result["faster"] = medians[THEIRS] / medians[LAKEBED]
+    if ALONE in medians and OTHER in medians:
+        result["of other"] = medians[ALONE] / medians[OTHER]
+        limits = [most for rows, most in MOST_OF_OTHER.items() if options.rows <= rows]
+        result["asked of other"] = limits[0] if limits else None
     return result
 
 
@@ -167,6 +178,11 @@ def _show(work: str, result: dict[str, Any]) -> None:
     if "faster" in result:
         word = "ok" if result["faster"] >= FASTER else "MISSED"
         verdict = f"  {result['faster']:5.2f} times faster, asked {FASTER}  {word}"
+    if "of other" in result:
+        ratio, asked = result["of other"], result["asked of other"]
+        verdict += f"  {ratio:5.2f} of {OTHER}'s time without Spark"
+        if asked is not None:
+            verdict += f", asked {asked} at most  {'ok' if ratio <= asked else 'MISSED'}"
     print(f"{work:8} {times}{verdict}", flush=True)
     for name in result["medians"]:
         commit = result["commits"][name]

@@ -19,7 +19,7 @@ from substitutes import Patch
 
 import lakebed
 from lakebed.arrow.scan import plan_scan, read_batches
-from lakebed.commands import update_rows
+from lakebed.commands.rows import frame_updates
 from lakebed.errors import TableNotFoundError
 from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import read_changes
@@ -243,7 +243,7 @@ def patches(opened: Callable[[str], Store]) -> list[Patch]:
         (streams, "open_location", lambda _session, url, _options: (opened(url), url)),
         (streams, "DataFrame", Frame),
         # As with a JVM, so that UPDATE may do both of its scans in one.
-        (update_rows, "is_connect", lambda _: False),
+        (frame_updates, "is_connect", lambda _: False),
         (CommandReads, "pinned", lambda _, frame, **__: frame),
     ]
 

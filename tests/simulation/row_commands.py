@@ -13,11 +13,12 @@ from model import IDS, MOVED, Command, Facts, arrow
 from simulated_store import URL
 
 from lakebed.commands.delete_rows import delete_rows
+from lakebed.commands.frame_target import FrameTarget
 from lakebed.commands.merge.merge_request import Clause, MergeRequest
 from lakebed.commands.merge.merge_rows import merge_rows
 from lakebed.commands.optimize.optimize import optimize as run_optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest
-from lakebed.commands.target.row_target import RowTarget
+from lakebed.commands.table_target import TableTarget
 from lakebed.commands.update_rows import update_rows
 from lakebed.formats.arrow_types import from_arrow_schema
 from lakebed.log.table_log import TableLog
@@ -50,6 +51,8 @@ def update(command: Command, facts: Facts) -> None:
 def merge(command: Command, facts: Facts) -> None:
     table = arrow(command.source(facts))
     source: Any = SESSION.frame(table, from_arrow_schema(table.schema)).alias("s")
+    if _is_on_arrow(command):
+        source = table
     insert = Clause("not_matched", "insert", values={n: f"s.{n}" for n in ("p", "id", "tag")})
     clauses = {
         "insert": (insert,),
@@ -57,7 +60,8 @@ def merge(command: Command, facts: Facts) -> None:
         "delete": (Clause("matched", "delete"),),
     }[command.option.partition(" ")[0]]
     condition = "t.p = s.p AND t.id = s.id"
-    merge_rows(_target(command, facts, "t"), MergeRequest(source, condition, clauses, "t"))
+    request = MergeRequest(source, condition, clauses, "t", source_alias="s")
+    merge_rows(_target(command, facts, "t"), request)
 
 
 def optimize(command: Command, facts: Facts) -> None:
@@ -70,9 +74,17 @@ def optimize(command: Command, facts: Facts) -> None:
     run_optimize(_target(command, facts), request)
 
 
-def _target(command: Command, facts: Facts, alias: str | None = None) -> RowTarget:
+def _is_on_arrow(command: Command) -> bool:
+    return "arrow" in command.option.split()
+
+
+def _target(command: Command, facts: Facts, alias: str | None = None) -> Any:
     options = command.option.split()
-    session: Any = ON_SPARK if "spark" in options else SESSION
+    row_level = "files" not in options
     store = facts.place(URL)
+    log = TableLog(store)
+    if _is_on_arrow(command):
+        return TableTarget(log, log.snapshot(), alias, row_level)
+    session: Any = ON_SPARK if "spark" in options else SESSION
     plane: Any = LittlePlane(session, store, tracks="twice" not in options)
-    return RowTarget(session, TableLog(store), plane, alias, row_level="files" not in options)
+    return FrameTarget(session, log, plane, alias, row_level=row_level)

@@ -14,7 +14,7 @@ from simulated_store import Objects, Odds, SimulatedStore
 
 from lakebed.arrow.small_files import many_files
 from lakebed.commands.clone import clone_table, cloned_files
-from lakebed.commands.optimize import batch_rewrite, optimize
+from lakebed.commands.optimize import optimize, optimize_run
 from lakebed.commands.rows.row_change import RowChange
 from lakebed.commands.vacuum import vacuum_plan, vacuum_selection
 from lakebed.formats.deletion_vectors import RowIndexSet
@@ -91,7 +91,7 @@ def clean_up_takes_everything(patch: Patch) -> None:
 
 def optimize_brings_deleted_rows_back(patch: Patch) -> None:
     patch.setattr(many_files.ManyFiles, "_kept", lambda *given: pa.repeat(True, given[-1]))
-    patch.setattr(batch_rewrite, "_check_rows", lambda *_: None)
+    patch.setattr(optimize_run, "check_rows", lambda *_: None)
 
 
 def optimize_compacts_what_was_there_before(patch: Patch) -> None:

@@ -7,7 +7,7 @@ says about a file wins: partition values come from it, deleted rows go, absent c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from lakebed.errors import (
 from lakebed.expressions import Expression, evaluate, references
 from lakebed.formats.arrow_cast import cast_table
 from lakebed.formats.arrow_types import to_arrow_schema
-from lakebed.formats.deletion_vectors import GetRange, read_vector
+from lakebed.formats.deletion_vectors import GetRange, RowIndexSet, read_vector
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
 from lakebed.spec.actions import DeletionVector
@@ -128,7 +128,7 @@ def plan_scan(
     needed |= {path[0].lower() for path in (references(where) if where else ())}
     read = StructType(tuple(field for field in schema.fields if field.name.lower() in needed))
     files = select_files(snapshot, where).files
-    index = None if position is None else _position_field(schema, position)
+    index = None if position is None else position_field(schema, position)
     shown = output if index is None else StructType((*output.fields, index))
     return ScanPlan(ScannedTable.of(snapshot), shown, read, where, files, index)
 
@@ -152,9 +152,15 @@ def read_file(plan: ScanPlan, row: dict[str, Any]) -> pa.Table:
     return pa.concat_tables(pieces) if pieces else plan.schema.empty_table()
 
 
-def read_pieces(plan: ScanPlan, row: dict[str, Any]) -> Iterator[pa.Table]:
-    """The same, some row groups at a time."""
-    for table in _Reader(plan, row).read():
+def read_pieces(
+    plan: ScanPlan, row: dict[str, Any], only: RowIndexSet | None = None
+) -> Iterator[pa.Table]:
+    """The same, some row groups at a time.
+
+    `only` are the rows that are wanted, in the order of the file; row groups without them are not
+    read. They are rows of the version: its deletion vector is not asked again.
+    """
+    for table in _Reader(plan, row, only).read():
         if plan.where is not None:
             table = table.filter(evaluate(plan.where, table))
         yield table.select(list(plan.output.names))
@@ -163,9 +169,12 @@ def read_pieces(plan: ScanPlan, row: dict[str, Any]) -> Iterator[pa.Table]:
 class _Reader:
     """Reads one file. Names in the file are physical, names in the result logical."""
 
-    def __init__(self, plan: ScanPlan, row: dict[str, Any]) -> None:
+    def __init__(
+        self, plan: ScanPlan, row: dict[str, Any], only: RowIndexSet | None = None
+    ) -> None:
         self._plan = plan
         self._row = row
+        self._only = only
         self._store, self._path = plan.table.store.resolve(row["path"])
 
     def read(self) -> Iterator[pa.Table]:
@@ -177,11 +186,12 @@ class _Reader:
         remote = not self._store.cheap_probes
         with pq.ParquetFile(source, pre_buffer=remote, coerce_int96_timestamp_unit="us") as file:
             kept = self._kept_rows(file.metadata.num_rows)
-            start = 0
-            for groups, count in _piecewise(file.metadata):
+            for groups, start, count in _piecewise(file.metadata, self._is_wanted):
                 table = self._with_position(self._table(file, groups, count), start)
                 yield table if kept is None else table.filter(kept.slice(start, count))
-                start += count
+
+    def _is_wanted(self, start: int, count: int) -> bool:
+        return self._only is None or self._only.has_any(start, start + count)
 
     def _table(self, file: pq.ParquetFile, groups: list[int], count: int) -> pa.Table:
         # Each access to the property converts all of the schema.
@@ -206,6 +216,8 @@ class _Reader:
 
     def _kept_rows(self, count: int) -> pa.BooleanArray | None:
         """Which of the rows its deletion vector leaves; None without a vector."""
+        if self._only is not None:
+            return pc.invert(self._only.keep_mask(count))
         vector = self._row.get("deletionVector")
         if vector is None:
             return None
@@ -290,23 +302,29 @@ def reading(version: int, file: str) -> Iterator[None]:
         ) from error
 
 
-def _piecewise(footer: pq.FileMetaData) -> Iterator[tuple[list[int], int]]:
-    """Row groups to read together, and how many rows they have."""
+def _piecewise(
+    footer: pq.FileMetaData, is_wanted: Callable[[int, int], bool]
+) -> Iterator[tuple[list[int], int, int]]:
+    """Row groups to read together, the number of their first row, and how many rows they have."""
     groups: list[int] = []
-    count = size = 0
+    start = count = size = 0
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
-        if groups and size + group.total_byte_size > _PIECE_BYTES:
-            yield groups, count
-            groups, count, size = [], 0, 0
+        wanted = is_wanted(start + count, group.num_rows)
+        if groups and (not wanted or size + group.total_byte_size > _PIECE_BYTES):
+            yield groups, start, count
+            groups, start, count, size = [], start + count, 0, 0
+        if not wanted:
+            start += group.num_rows
+            continue
         groups.append(number)
         count += group.num_rows
         size += group.total_byte_size
     if groups:
-        yield groups, count
+        yield groups, start, count
 
 
-def _position_field(schema: StructType, name: str) -> StructField:
+def position_field(schema: StructType, name: str) -> StructField:
     taken = schema.find(name)
     if taken is not None:
         raise SchemaError(

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakebed.commands.optimize.auto_compaction import auto_compact
 from lakebed.commands.optimize.clustered_writes import ClusteredWrites
-from lakebed.commands.target.row_target import ATTEMPTS, RowTarget
+from lakebed.commands.rows.change_target import ATTEMPTS
+from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_rows import write_table
 from lakebed.errors import ConcurrentTransactionError, DataFileError, InvalidArgumentError

@@ -3,6 +3,7 @@
 from lakebed.expressions.evaluator.evaluate import evaluate
 from lakebed.expressions.file_facts import FileColumnsProtocol
 from lakebed.expressions.parser.parse_predicate import parse_expression, parse_predicate
+from lakebed.expressions.parser.scope import Side, Sides
 from lakebed.expressions.skipping import skip, split_by_partition
 from lakebed.expressions.to_sql import to_sql
 from lakebed.expressions.tree import (
@@ -21,6 +22,7 @@ from lakebed.expressions.tree import (
     IsNull,
     Like,
     Literal,
+    MakeStruct,
     Negate,
     Not,
     Opaque,
@@ -49,10 +51,13 @@ __all__ = [
     "IsNull",
     "Like",
     "Literal",
+    "MakeStruct",
     "Negate",
     "Not",
     "Opaque",
     "Or",
+    "Side",
+    "Sides",
     "StartsWith",
     "conjunction",
     "evaluate",

@@ -29,6 +29,7 @@ from lakebed.spec.schema import (
     DataType,
     DecimalType,
     Path,
+    StructType,
 )
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
@@ -246,6 +247,18 @@ class Function(Expression):
     @property
     def children(self) -> tuple[Expression, ...]:
         return self.arguments
+
+
+@dataclass(frozen=True)
+class MakeStruct(Expression):
+    """A struct of the operands, which is never null. Only new values of columns may be structs."""
+
+    operands: tuple[Expression, ...]
+    data_type: StructType
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.operands
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,11 @@ class RowIndexSet:
         deleted = pc.subtract(self.to_arrow()[low:high], pa.scalar(start, pa.int64()))
         return _mask_without(deleted, num_rows)
 
+    def has_any(self, start: int, end: int) -> bool:
+        """Whether one of the rows from `start` to before `end` is among them."""
+        place = bisect_left(self._sorted, start)
+        return place < len(self._sorted) and self._sorted[place] < end
+
     def union(self, other: RowIndexSet) -> RowIndexSet:
         return RowIndexSet(self._bitmap | other._bitmap)
 

@@ -240,6 +240,18 @@ CLUSTERING_MIN_SIZE = Setting[int | None](
     shown_default="64 MB for one column, up to 1 GB for four",
 )
 
+# --- changes of rows ------------------------------------------------------------------------------
+
+CHANGE_MEMORY = Setting(
+    f"{_OWN}changes.maxMemory",
+    kinds.size(),
+    512 << 20,
+    "about how much of the rows of DELETE, UPDATE and MERGE without Spark may be in memory, beside "
+    "the source of a MERGE, see [memory](standalone.md#memory)",
+    shown_default="512 MB",
+    environment="LAKEBED_CHANGES_MAX_MEMORY",
+)
+
 # --- OPTIMIZE and auto compaction -----------------------------------------------------------------
 
 OPTIMIZE_LOCAL_BYTES = Setting[int | None](

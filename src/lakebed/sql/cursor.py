@@ -8,7 +8,7 @@ from typing import Any
 
 from lakebed.errors import InvalidArgumentError, PredicateError, SqlError
 from lakebed.expressions.parser.tokens import Kind, Token, tokenize
-from lakebed.spark.internals.column_reference import split_name
+from lakebed.spec.columns.column_names import split_name
 from lakebed.sql.markers import is_named_marker
 from lakebed.sql.statement import AsOf, Slice, TableRef
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.commands.delete_rows import delete_rows
+from lakebed.commands.frame_target import FrameTarget
 from lakebed.commands.pin_versions import pin_version, pinned_versions, unpin_version
-from lakebed.commands.target.row_target import RowTarget
 from lakebed.commands.update_rows import update_rows
 from lakebed.errors import (
     ArgumentTypeError,
@@ -276,8 +276,8 @@ class DeltaTable(DeltaAlterMethods, DeltaServiceMethods):
         """Chosen anew each time: the setting that decides may change."""
         return plane_for(self._session, self._log.store, self._root, self._options)
 
-    def _target(self) -> RowTarget:
-        return RowTarget(
+    def _target(self) -> FrameTarget:
+        return FrameTarget(
             self._session, self._log, self._plane(), alias=self._alias, frames=self._frames
         )
 

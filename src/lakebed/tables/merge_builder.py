@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, overload
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from lakebed.commands.frame_target import FrameTarget
 from lakebed.commands.merge.merge_request import Action, Clause, Kind, MergeRequest
 from lakebed.commands.merge.merge_rows import merge_rows
-from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import ArgumentTypeError, ArgumentValueError
 
 Condition: TypeAlias = str | Column
@@ -40,7 +40,7 @@ class DeltaMergeBuilder:
       table only.
     """
 
-    _target: RowTarget
+    _target: FrameTarget
     _source: DataFrame
     _condition: Condition
     _clauses: tuple[Clause, ...] = ()

@@ -10,8 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 
 from lakebed.commands.optimize.cube_stats import CubeStats
-from lakebed.commands.optimize.optimize import Optimized, optimize
+from lakebed.commands.optimize.optimize import optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest
+from lakebed.commands.optimize.optimize_run import Optimized
 from lakebed.commands.optimize.upgrade_uniform import upgrade_uniform
 from lakebed.commands.target.column_names import to_path
 from lakebed.commands.target.row_target import RowTarget

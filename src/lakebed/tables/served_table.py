@@ -16,8 +16,8 @@ import orjson
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from lakebed.commands.create.create_table import Mode
+from lakebed.commands.frame_target import FrameTarget
 from lakebed.commands.merge.merge_request import Clause
-from lakebed.commands.target.row_target import RowTarget
 from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame, TableFrames
 from lakebed.spark.columns.spark_types import incoming_schema
 from lakebed.spark.errors.connect_conflicts import as_client_error
@@ -100,9 +100,9 @@ class ServedTable(DeltaTable):
     def optimize(self) -> DeltaOptimizeBuilder:
         return ServedOptimize(self._target())
 
-    def _target(self) -> RowTarget:
+    def _target(self) -> FrameTarget:
         """What builders hold; those of this module know that it is the table."""
-        return cast(RowTarget, self)
+        return cast(FrameTarget, self)
 
     def _result(self, *steps: Step) -> Any:
         return _Call(self._session, self).result(*steps)

@@ -22,8 +22,9 @@ from lakebed.arrow.write.write import FileWriter
 from lakebed.commands.optimize.curve_columns import curve_columns
 from lakebed.commands.optimize.file_selection import by_partition
 from lakebed.commands.optimize.local_rewrite import Local
-from lakebed.commands.optimize.optimize import Optimized, optimize
+from lakebed.commands.optimize.optimize import optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest, local_bytes
+from lakebed.commands.optimize.optimize_run import Optimized
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.data_files.curves import Curve, Kind
 from lakebed.errors import DataFileError, InvalidArgumentError

@@ -7,10 +7,10 @@ import pty
 import subprocess
 import sys
 
-from lakebed.commands.optimize.optimize import Share
+from lakebed.commands.optimize.optimize_run import Share
 
 CODE = """
-from lakebed.commands.optimize.optimize import progress
+from lakebed.commands.optimize.optimize_run import progress
 with progress("OPTIMIZE", 2000) as shown:
     shown.done(1000)
     shown.done(1000)

@@ -47,13 +47,29 @@ VICTIMS = (6, 7)
 LONGEST_SECONDS = 300
 
 
-@pytest.mark.parametrize("row_level", [True, False], ids=["rows", "files"])
+LEVELS = pytest.mark.parametrize("row_level", [True, False], ids=["rows", "files"])
+
+
+@LEVELS
 def test_changes_of_eight_processes_are_as_if_one_after_the_other(
     connect_server: str, tmp_path: Path, row_level: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    check_changes(connect_server, tmp_path, row_level, capsys)
+
+
+@LEVELS
+def test_changes_of_eight_processes_without_spark_are_as_if_one_after_the_other(
+    tmp_path: Path, row_level: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_changes("", tmp_path, row_level, capsys)
+
+
+def check_changes(
+    server: str, tmp_path: Path, row_level: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = tmp_path / "table"
     first = create(table)
-    plans = [plan(number, connect_server, table, row_level) for number in range(WRITERS)]
+    plans = [plan(number, server, table, row_level) for number in range(WRITERS)]
     with started(plans, tmp_path) as writers:
         run(writers)
     check_ends(writers)

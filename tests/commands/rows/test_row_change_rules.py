@@ -625,12 +625,11 @@ def test_rows_that_change_under_a_command(
     """A function that lies about being deterministic: the counts differ, so nothing happens."""
     # So many rows that the counts are hardly ever the same by chance.
     table = make(spark, tmp_path / "t", "SELECT id FROM range(1000000)", **VECTORS)
-    from lakebed.commands import update_rows as module
-    from lakebed.commands.rows import row_condition
+    from lakebed.commands.rows import frame_updates, row_condition
 
     monkeypatch.setattr(row_condition, "check_condition", lambda *_: None)
     # Of a larger table, which is looked at twice.
-    monkeypatch.setattr(module, "_TASK_BYTES", 0)
+    monkeypatch.setattr(frame_updates, "_TASK_BYTES", 0)
     with pytest.raises(JobFailedError, match="nothing was committed"):
         table.update("rand() > 0.5", {"id": "0"})
     assert lakebed.open(tmp_path / "t").version == 0

@@ -3,7 +3,8 @@
     python changing_writer.py <plan as JSON> <file for reports>
 
 A writer is a client of a Spark Connect server: Spark's work is done elsewhere, but what decides and
-commits is in this process, so to kill it is to kill a change in its midst. It says `ready` when it
+commits is in this process, so to kill it is to kill a change in its midst. Without a server it does
+without Spark. It says `ready` when it
 has a session, and begins when a line comes. A report is one line of JSON, written in one call: that
 a change begins, and how it ended. See test_concurrent_changes.py and bench/conflicts.py.
 """
@@ -53,7 +54,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a writer does. With `dies` it kills itself before or after its first commit."""
+    """What a writer does. With `dies` it kills itself before or after its first commit.
+
+    `server` is the address of Spark, "" for none.
+    """
 
     name: str
     server: str
@@ -105,7 +109,7 @@ def work(plan: Plan, reports: str) -> None:
     import lakebed
     from lakebed.errors import ConflictError
 
-    session = lakebed.session(plan.name, remote=plan.server)
+    session = lakebed.session(plan.name, remote=plan.server) if plan.server else None
     file = os.open(reports, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def report(change: Change, event: str, **facts: Any) -> None:
@@ -129,6 +133,11 @@ def work(plan: Plan, reports: str) -> None:
 
 def _make(session: Any, plan: Plan, change: Change, tries: list[int]) -> int:
     """The number of rows that changed; `tries` gets the versions that the change began from."""
+    if change.kind == "append" and session is None:
+        import lakebed
+
+        lakebed.write(plan.table, _rows(session, change), mode="append", user_metadata=change.name)
+        return len(change.ids)
     if change.kind == "append":
         writer = _rows(session, change).write.format("delta").mode("append")
         writer.option("userMetadata", change.name).save(plan.table)
@@ -148,13 +157,15 @@ def _make(session: Any, plan: Plan, change: Change, tries: list[int]) -> int:
 
 
 def _target(session: Any, plan: Plan, tries: list[int]) -> Any:
-    from lakebed.commands.target.row_target import RowTarget
+    if session is None:
+        return _table_target(plan, tries)
+    from lakebed.commands.frame_target import FrameTarget
     from lakebed.log.snapshot import Snapshot
     from lakebed.log.table_log import TableLog
     from lakebed.spark.plane_selection import plane_for
     from lakebed.spark.stores.location import open_location
 
-    class Counted(RowTarget):
+    class Counted(FrameTarget):
         def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
             def counted(snapshot: Snapshot) -> dict[str, int]:
                 tries.append(snapshot.version)
@@ -167,6 +178,24 @@ def _target(session: Any, plan: Plan, tries: list[int]) -> Any:
     return Counted(session, TableLog(store), plane, row_level=plan.row_level)
 
 
+def _table_target(plan: Plan, tries: list[int]) -> Any:
+    from lakebed.commands.table_target import TableTarget
+    from lakebed.log.snapshot import Snapshot
+    from lakebed.log.table_log import TableLog
+    from lakebed.storage import open_store
+
+    class Counted(TableTarget):
+        def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
+            def counted(snapshot: Snapshot) -> dict[str, int]:
+                tries.append(snapshot.version)
+                return attempt(snapshot)
+
+            return super().change(counted)
+
+    log = TableLog(open_store(plan.table))
+    return Counted(log, log.snapshot(), "t", row_level=plan.row_level)
+
+
 def _merge_request(session: Any, change: Change) -> Any:
     from lakebed.commands.merge.merge_request import Clause, MergeRequest
 
@@ -175,10 +204,18 @@ def _merge_request(session: Any, change: Change) -> Any:
         Clause("not_matched", "insert_all"),
     )
     condition = f"t.id = s.id AND s.last = '{change.name}'"
-    return MergeRequest(_rows(session, change).alias("s"), condition, clauses, target_alias="t")
+    rows = _rows(session, change)
+    source = rows if session is None else rows.alias("s")
+    return MergeRequest(source, condition, clauses, target_alias="t", source_alias="s")
 
 
 def _rows(session: Any, change: Change) -> Any:
+    if session is None:
+        import pyarrow as pa
+
+        count = len(change.ids)
+        columns = {"id": change.ids, "n": [1] * count, "last": [change.name] * count}
+        return pa.table({name: list(values) for name, values in columns.items()})
     return session.createDataFrame([(each, 1, change.name) for each in change.ids], COLUMNS)
 
 

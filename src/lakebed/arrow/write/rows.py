@@ -65,13 +65,22 @@ class PreparedRows:
     schema: StructType
 
 
-def prepare_rows(data: pa.Table, schema: StructType, properties: TableProperties) -> PreparedRows:
+def prepare_rows(
+    data: pa.Table,
+    schema: StructType,
+    properties: TableProperties,
+    *,
+    keeps_identity: bool = False,
+) -> PreparedRows:
+    """With `keeps_identity` the rows bring values of identity columns that the table gave them."""
     given = {name.lower() for name in data.column_names}
     filled = cast_table(data, schema)
     fields: list[StructField] = []
     columns: list[pa.ChunkedArray] = []
     for column, field in zip(filled.columns, schema.fields, strict=True):
-        column, field = _fill(column, field, field.name.lower() in given)
+        is_given = field.name.lower() in given
+        if not (is_given and keeps_identity):
+            column, field = _fill(column, field, is_given)
         columns.append(_fit_lengths(column, field))
         fields.append(field)
     filled = pa.Table.from_arrays(columns, schema=filled.schema)

@@ -13,23 +13,15 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from lakebed.commands.merge.merge_request import UPDATES, Clause, MergeRequest
-from lakebed.commands.rows.assignments import (
-    as_column,
-    assignments,
-    check_identity,
-    is_generated,
-    name_parts,
-    new_values,
-)
+from lakebed.commands.merge.clause_columns import ClauseColumns
+from lakebed.commands.merge.merge_request import Clause, MergeRequest
+from lakebed.commands.rows.new_values import as_column, new_values
 from lakebed.commands.target.row_target import RowTarget
-from lakebed.errors import InvalidArgumentError, SchemaMismatchError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.bound_columns import BoundColumns, SourceFrame
 from lakebed.spark.columns.projection import spark_type
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.spark.write.type_conversion import converted
-from lakebed.spec.columns.column_metadata import current_default, identity
 from lakebed.spec.schema import StructField, StructType
 
 ACTION = "__lakebed_action"
@@ -79,40 +71,6 @@ def bound_request(
     )
 
 
-def assigned_schema(request: MergeRequest, source: StructType, table: StructType) -> StructType:
-    """The columns and fields of the source that clauses give to the table under their names.
-
-    As in delta-spark these are what schema evolution adds: all of them with UPDATE * or INSERT *,
-    else those that a clause assigns to.
-    """
-    clauses = [each for each in request.clauses if each.kind != "not_matched_by_source"]
-    takes_all = any(each.action in ("update_all", "insert_all") for each in clauses)
-    aliases = () if request.target_alias is None else (request.target_alias,)
-    paths = [_folded(name_parts(name, table, aliases)) for each in clauses for name in each.values]
-    return _assigned(source, (), paths, takes_all)
-
-
-def _assigned(
-    schema: StructType, path: tuple[str, ...], paths: Sequence[tuple[str, ...]], takes_all: bool
-) -> StructType:
-    fields = []
-    for each in schema.fields:
-        here = (*path, each.name.lower())
-        is_inside = any(other[: len(here)] == here for other in paths)
-        if here in paths or (takes_all and not is_inside):
-            fields.append(each)
-        elif is_inside and isinstance(each.data_type, StructType):
-            inner = _assigned(each.data_type, here, paths, takes_all)
-            fields.append(replace(each, data_type=inner))
-        elif takes_all:
-            fields.append(each)
-    return StructType(tuple(fields))
-
-
-def _folded(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in parts)
-
-
 @dataclass(frozen=True)
 class Clauses:
     """The clauses of one MERGE against the columns of both sides.
@@ -146,19 +104,12 @@ class Clauses:
             found = f.when(applies, value) if found is None else found.when(applies, value)
         return f.lit(None).cast("int") if found is None else found
 
-    def given(self, number: int) -> StructType:
-        """The columns that a clause gives values for; the table fills the others."""
-        clause = self.request.clauses[number]
-        if clause.action in UPDATES:
-            assigned = self._assigned(clause)
-            fields = (
-                field
-                for field in self.schema.fields
-                if field.name in assigned or not is_generated(field)
-            )
-            return StructType(tuple(fields))
-        assigned = self._assigned(clause)
-        return StructType(tuple(field for field in self.schema.fields if field.name in assigned))
+    @cached_property
+    def columns(self) -> ClauseColumns:
+        f = self._f
+        return ClauseColumns(
+            self.request, self.schema, self.source, lambda place: f.col(source_name(place))
+        )
 
     def output(self, numbers: Sequence[int], field: StructField) -> Column:
         """The value of a column after the clause that a row falls to."""
@@ -189,11 +140,9 @@ class Clauses:
         """The values of the columns by a clause that gives rows."""
         if number not in self._known:
             clause = self.request.clauses[number]
-            given = assignments(self._pairs(clause), self.schema, self._aliases)
+            given = self.columns.assignments(number)
             is_update = clause.kind != "not_matched"
             current = self.current() if is_update else {}
-            if clause.action == "update":
-                check_identity(given, self.schema)
             evolves = self.request.schema_evolution
             keeps = evolves and clause.action == "update_all"
             changed = new_values(
@@ -201,49 +150,6 @@ class Clauses:
             )
             self._known[number] = {**current, **changed}
         return self._known[number]
-
-    @property
-    def _aliases(self) -> tuple[str, ...]:
-        alias = self.request.target_alias
-        return () if alias is None else (alias,)
-
-    def _assigned(self, clause: Clause) -> set[str]:
-        given = assignments(self._pairs(clause), self.schema, self._aliases)
-        return {each.path[0] for each in given}
-
-    def _pairs(self, clause: Clause) -> Mapping[str, str | Column]:
-        if clause.action in ("update", "insert"):
-            return clause.values
-        return self._all_pairs(clause)
-
-    def _all_pairs(self, clause: Clause) -> dict[str, str | Column]:
-        """Every column from the one of the same name in the source."""
-        f = self._f
-        pairs: dict[str, str | Column] = {}
-        for column in self.schema.fields:
-            source = self.source.find(column.name)
-            if source is None:
-                self._check_absent(column, clause)
-                continue
-            marks = identity(column)
-            if marks is not None and clause.action == "update_all":
-                continue
-            place = list(self.source.names).index(source.name)
-            pairs[f"`{column.name.replace('`', '``')}`"] = f.col(source_name(place))
-        if not pairs:
-            raise InvalidArgumentError("the source has no column of the table")
-        return pairs
-
-    def _check_absent(self, column: StructField, clause: Clause) -> None:
-        filled = is_generated(column) or identity(column) is not None
-        filled = filled or current_default(column) is not None
-        if not self.request.schema_evolution and not filled:
-            name = "whenMatchedUpdateAll" if clause.kind == "matched" else "whenNotMatchedInsertAll"
-            raise SchemaMismatchError(
-                f"{name}: the source has no column {column.name!r}",
-                hint="name the columns to set, or use withSchemaEvolution()",
-                condition="DELTA_MERGE_UNRESOLVED_EXPRESSION",
-            )
 
 
 def _bound_clause(scope: BoundColumns, clause: Clause) -> Clause:

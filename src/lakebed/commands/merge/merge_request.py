@@ -5,14 +5,13 @@ The rules that need no data are checked here, for the Python API and for SQL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from lakebed.commands.rows.assignments import name_parts
 from lakebed.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from lakebed.spec.schema import StructType
 
 Kind = Literal["matched", "not_matched", "not_matched_by_source"]
 Action = Literal["update", "update_all", "delete", "insert", "insert_all"]
@@ -29,8 +28,11 @@ class Clause:
 
     kind: Kind
     action: Action
-    condition: str | Column | None = None
-    values: Mapping[str, str | Column] = field(default_factory=dict)
+    condition: Any = None
+    """SQL text, or on Spark a Column."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    excluded: tuple[str, ...] = ()
+    """Columns that an update or insert of all columns leaves alone."""
 
     def __post_init__(self) -> None:
         allowed = _ACTIONS.get(self.kind)
@@ -59,11 +61,14 @@ class Clause:
 class MergeRequest:
     """`target_alias` is the name by which expressions may call the table."""
 
-    source: DataFrame
-    condition: str | Column
+    source: Any
+    """A DataFrame on Spark, a `SourceRows` without it."""
+    condition: Any
     clauses: tuple[Clause, ...]
     target_alias: str | None = None
     schema_evolution: bool = False
+    source_alias: str | None = None
+    """The name of the source, where it does not know it itself."""
 
     def __post_init__(self) -> None:
         if not self.clauses:
@@ -102,6 +107,21 @@ class MergeRequest:
                 )
 
 
+def assigned_schema(request: MergeRequest, source: StructType, table: StructType) -> StructType:
+    """The columns and fields of the source that clauses give to the table under their names.
+
+    As in delta-spark these are what schema evolution adds: all of them with UPDATE * or INSERT *,
+    else those that a clause assigns to.
+    """
+    clauses = [each for each in request.clauses if each.kind != "not_matched_by_source"]
+    takes_all = any(each.action in ("update_all", "insert_all") for each in clauses)
+    aliases = () if request.target_alias is None else (request.target_alias,)
+    paths = [_folded(name_parts(name, table, aliases)) for each in clauses for name in each.values]
+    found = _assigned(source, (), paths, takes_all)
+    left_out = _excluded(clauses) - {path[0] for path in paths}
+    return StructType(tuple(each for each in found.fields if each.name.lower() not in left_out))
+
+
 _ACTIONS: Mapping[str, tuple[Action, ...]] = {
     "matched": ("update", "update_all", "delete"),
     "not_matched": ("insert", "insert_all"),
@@ -121,3 +141,34 @@ def _name(kind: str) -> str:
 
 def _verb(action: str) -> str:
     return _VERBS.get(action, str(action).upper())
+
+
+def _assigned(
+    schema: StructType, path: tuple[str, ...], paths: Sequence[tuple[str, ...]], takes_all: bool
+) -> StructType:
+    fields = []
+    for each in schema.fields:
+        here = (*path, each.name.lower())
+        is_inside = any(other[: len(here)] == here for other in paths)
+        if here in paths or (takes_all and not is_inside):
+            fields.append(each)
+        elif is_inside and isinstance(each.data_type, StructType):
+            inner = _assigned(each.data_type, here, paths, takes_all)
+            fields.append(replace(each, data_type=inner))
+        elif takes_all:
+            fields.append(each)
+    return StructType(tuple(fields))
+
+
+def _folded(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
+
+
+def _excluded(clauses: Sequence[Clause]) -> set[str]:
+    """The columns that no clause takes of all that the source has."""
+    found = [
+        {name.lower() for name in each.excluded}
+        for each in clauses
+        if each.action in ("update_all", "insert_all")
+    ]
+    return set.intersection(*found) if found else set()

@@ -7,25 +7,24 @@ target it can match.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
-from lakebed.arrow.file_rows import rows_at
+from lakebed.commands.merge.ambiguous_match import SHOWN, ambiguous_match
+from lakebed.commands.merge.key_predicates import MOST_VALUES, all_of, among, between, has_order
 from lakebed.commands.merge.merge_clauses import SOURCE, source_name, target_name
 from lakebed.commands.merge.merge_request import INSERTS, MergeRequest
-from lakebed.commands.rows.assignments import as_column
+from lakebed.commands.rows.new_values import as_column
 from lakebed.commands.rows.row_condition import is_repeatable
 from lakebed.commands.rows.row_scan import RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError, MultipleMatchesError
-from lakebed.expressions import And, Compare, Expression, In, Literal
-from lakebed.expressions import Column as TableColumn
+from lakebed.expressions import Expression
 from lakebed.expressions.equalities import Name, equal_names
 from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
@@ -38,16 +37,6 @@ from lakebed.spark.read.command_reads import CommandReads
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.columns.column_metadata import collations
 from lakebed.spec.schema import (
-    BYTE,
-    DATE,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    DecimalType,
     StructField,
     StructType,
 )
@@ -110,7 +99,7 @@ class MergeSource:
     def summarize(self, keys: Sequence[JoinKey], snapshot: Snapshot) -> SourceSummary:
         """One pass over the source: how many rows, and which values of the keys."""
         f = self._f
-        usable = [key for key in keys if _has_order(key.field.data_type)]
+        usable = [key for key in keys if has_order(key.field.data_type)]
         asked = [f.count(f.lit(1)).alias("rows")]
         for number, key in enumerate(usable):
             asked += [
@@ -119,16 +108,16 @@ class MergeSource:
             ]
         found = self.frame.agg(*asked).toArrow()
         num_rows = found.column("rows")[0].as_py()
-        if usable and num_rows <= _MOST_VALUES:
-            return SourceSummary(num_rows, _conjunction(self._values(usable)))
+        if usable and num_rows <= MOST_VALUES:
+            return SourceSummary(num_rows, all_of(self._values(usable)))
         partitions = {name.lower() for name in snapshot.partition_columns}
         tests: list[Expression] = []
         for number, key in enumerate(usable):
             bounds = [found.column(f"{end}{number}")[0] for end in ("min", "max")]
             if key.field.name.lower() in partitions:
                 tests += self._one_of(key)
-            tests += _between(key.field, bounds)
-        return SourceSummary(num_rows, _conjunction(tests))
+            tests += between(key.field, bounds)
+        return SourceSummary(num_rows, all_of(tests))
 
     def _values(self, keys: Sequence[JoinKey]) -> list[Expression]:
         """All values of the keys of a small source: they match fewer files than their bounds."""
@@ -137,14 +126,14 @@ class MergeSource:
         return [
             test
             for number, key in enumerate(keys)
-            for test in _among(key, table.column(f"v{number}").unique())
+            for test in among(key.field, table.column(f"v{number}").unique())
         ]
 
     def _one_of(self, key: JoinKey) -> list[Expression]:
         """The partitions that the source is about, unless they are very many."""
-        distinct = self.frame.select(key.value.alias("v")).distinct().limit(_MOST_VALUES + 1)
+        distinct = self.frame.select(key.value.alias("v")).distinct().limit(MOST_VALUES + 1)
         values = distinct.toArrow().column("v")
-        return [] if len(values) > _MOST_VALUES else _among(key, values)
+        return [] if len(values) > MOST_VALUES else among(key.field, values)
 
 
 class MergeSources:
@@ -211,18 +200,13 @@ class MergeJoin:
         first = numbers.where(f.size("rows") > 1).orderBy(FILE, POSITION).first()
         assert first is not None
         names = [source_name(number) for number in range(len(self._source.schema))]
-        wanted = f.col(SOURCE).isin(first["rows"][:_SHOWN])
+        wanted = f.col(SOURCE).isin(first["rows"][:SHOWN])
         rows = self._source.frame.where(wanted).select(*names).collect()
         shown = [dict(zip(self._source.schema.names, row, strict=True)) for row in rows]
         fields = (self._target_field(name) for name, _ in self._equalities())
-        keys = list(dict.fromkeys(field.name for field in fields if field is not None))
-        (met,) = rows_at(self._snapshot, scan.adds[first[FILE]], [first[POSITION]], keys or None)
-        return MultipleMatchesError(
-            f"{len(first['rows'])} rows of the source match one row of the table, {met}, and MERGE "
-            "would change it more than once; some of them: " + "; ".join(map(str, shown)),
-            hint="make the source unique in what the condition compares, for example with "
-            "dropDuplicates, or add a condition to the clause that only one of them meets",
-        )
+        keys = [field.name for field in fields if field is not None]
+        place = (scan.adds[first[FILE]], first[POSITION])
+        return ambiguous_match(self._snapshot, place, keys, len(first["rows"]), shown)
 
     def _equalities(self) -> list[tuple[str, Column]]:
         """Columns of the target that must equal something of the source alone."""
@@ -320,46 +304,6 @@ class NamedKeys:
         return functions_of(self.source).col(".".join(map(quote, name)))
 
 
-def _conjunction(tests: Sequence[Expression]) -> Expression | None:
-    if not tests:
-        return None
-    return tests[0] if len(tests) == 1 else And(tuple(tests))
-
-
-def _among(key: JoinKey, values: Iterable[pa.Scalar]) -> list[Expression]:
-    literals = tuple(_literal(each, key.field.data_type) for each in values if each.is_valid)
-    if not literals:
-        return []
-    return [In(TableColumn((key.field.name,), key.field.data_type), literals)]
-
-
-def _between(field: StructField, bounds: Sequence[pa.Scalar]) -> list[Expression]:
-    low, high = bounds
-    if not low.is_valid or not high.is_valid:
-        return []
-    column = TableColumn((field.name,), field.data_type)
-    return [
-        Compare(">=", column, _literal(low, field.data_type)),
-        Compare("<=", column, _literal(high, field.data_type)),
-    ]
-
-
-def _literal(value: pa.Scalar, data_type: DataType) -> Literal:
-    """Dates are days and timestamps microseconds, as in literals of predicates."""
-    if pa.types.is_timestamp(value.type):
-        value = value.cast(pa.timestamp("us", tz=value.type.tz))
-    is_temporal = pa.types.is_temporal(value.type)
-    return Literal(value.value if is_temporal else value.as_py(), data_type)
-
-
-def _has_order(data_type: DataType) -> bool:
-    """Types whose order is that of the statistics, which NaN is not part of."""
-    return data_type in _ORDERED or isinstance(data_type, DecimalType)
-
-
-_ORDERED = (BYTE, SHORT, INTEGER, LONG, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_MOST_VALUES = 1000
 _TARGET = "__lakebed_target"
 _BYTES_OF_VALUE = 16
 _MOST_BROADCAST = 32 * 1024 * 1024
-_SHOWN = 4

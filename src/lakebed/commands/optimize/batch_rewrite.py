@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.commands.optimize.curve_columns import CurveColumn
+from lakebed.commands.optimize.curve_values import value_of
 from lakebed.commands.optimize.file_selection import Bin
 from lakebed.commands.optimize.local_rewrite import Local
 from lakebed.commands.optimize.optimize_request import OptimizeRequest, local_bytes
@@ -18,7 +19,6 @@ from lakebed.commands.rows.row_scan import ROW_ID, ROW_VERSION, RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.data_files.curves import Curve, Kind, quantiles
 from lakebed.data_files.file_layout import FileLayout
-from lakebed.errors import JobFailedError
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.internals.call_sites import without_call_sites
@@ -26,7 +26,6 @@ from lakebed.spark.plane.plane import FileSettings
 from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.actions import Add
 from lakebed.spec.properties import TableProperties
-from lakebed.transaction.row_tracking import physical_records
 
 _TASK = "__lakebed_task"
 _SHUFFLED_BYTES = 256 << 20
@@ -51,7 +50,6 @@ class Rewriter:
         found = self._by_arrow(snapshot, batch, done)
         if found is None:
             found = self._by_spark(snapshot, batch, done)
-        _check_rows(batch, found)
         return found
 
     def _by_arrow(
@@ -127,7 +125,7 @@ class SparkRewrite:
             return self._write(scan, frame.repartition(1))
         f = functions_of(frame)
         names = [f"__lakebed_key_{number}" for number in range(len(columns))]
-        keys = [column.value(f).alias(name) for name, column in zip(names, columns, strict=True)]
+        keys = [value_of(column, f).alias(n) for n, column in zip(names, columns, strict=True)]
         curve, starts = self._cut(frame.select(*keys), scan.num_rows, num_files, kind)
         marks = addresses(len(starts) + 1)
         parts = self.target.plane.with_parts(
@@ -175,19 +173,3 @@ def is_shuffled(bins: Sequence[Bin]) -> bool:
 
 
 _SAMPLE, _SAMPLE_OF_FILE = 10_000, 20
-
-
-def _check_rows(batch: Sequence[Bin], written: Sequence[Add]) -> None:
-    """Nothing is committed that has other rows than before."""
-    before = [(physical_records(add), add.deletion_vector) for one in batch for add in one.adds]
-    if any(count is None for count, _ in before):
-        return
-    expected = sum(
-        (count or 0) - (0 if vector is None else vector.cardinality) for count, vector in before
-    )
-    found = sum(physical_records(add) or 0 for add in written)
-    if found != expected:
-        raise JobFailedError(
-            f"{expected} rows were read, but {found} were written; nothing was committed",
-            hint="a file may not have the rows that the log says",
-        )

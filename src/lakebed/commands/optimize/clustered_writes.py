@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lakebed.commands.optimize.curve_columns import CurveColumn, find_curve_columns, same_values
+from lakebed.commands.optimize.curve_values import value_of
 from lakebed.commands.optimize.placement import addresses
 from lakebed.commands.target.clustering_columns import clustering_columns, to_paths
 from lakebed.data_files.curves import Curve, Kind, quantiles
@@ -95,7 +96,7 @@ class ClusteredWrites:
             curve, starts = _cut(keys, kind, num_files)
             f, names = functions_of(rows), keys.columns
             values = [
-                column.value(f).alias(name) for column, name in zip(columns, names, strict=True)
+                value_of(column, f).alias(name) for column, name in zip(columns, names, strict=True)
             ]
             marks = addresses(len(starts) + 1)
             kinds = [column.kind for column in columns]
@@ -114,7 +115,7 @@ def _keys(source: DataFrame, columns: Sequence[CurveColumn]) -> DataFrame | None
     if given is None or not all(map(same_values, given, columns)):
         return None
     f = functions_of(source)
-    values = [one.value(f).alias(f"__lakebed_key_{n}") for n, one in enumerate(given)]
+    values = [value_of(one, f).alias(f"__lakebed_key_{n}") for n, one in enumerate(given)]
     keys = source.select(*values)
     return keys if is_cheap(keys) else None
 
@@ -136,4 +137,4 @@ def _cut(keys: DataFrame, kind: Kind, num_files: int) -> tuple[Curve, list[int]]
 def _by_ranges(rows: DataFrame, columns: Sequence[CurveColumn]) -> DataFrame:
     """Spark's own ranges, the first column before the others; it decides on the number of files."""
     f = functions_of(rows)
-    return rows.repartitionByRange(*[column.value(f) for column in columns])
+    return rows.repartitionByRange(*[value_of(column, f) for column in columns])

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
 
 from lakebed.data_files.curves import MOST_KEY_BITS
 from lakebed.errors import InvalidArgumentError, SchemaError
 from lakebed.log.snapshot import Snapshot
 from lakebed.settings.setting_table import ZORDER_CHECK_STATS
-from lakebed.spark.columns.projection import quote
 from lakebed.spec.columns.column_metadata import collations
 from lakebed.spec.schema import (
     BINARY,
@@ -49,20 +46,8 @@ class CurveColumn:
     data_type: DataType
     kind: str
 
-    def value(self, f: Any) -> Column:
-        column = f.col(".".join(map(quote, self.path)))
-        if self.data_type == DATE:
-            return f.unix_date(column).cast("long")
-        if self.data_type in (TIMESTAMP, TIMESTAMP_NTZ):
-            return f.unix_micros(column.cast("timestamp"))
-        if self.data_type == BOOLEAN:
-            return column.cast("int").cast("long")
-        if self.data_type == BINARY:
-            return f.hex(column)
-        return column.cast(_SPARK_TYPES[self.kind])
-
     def arrow_value(self, rows: pa.Table) -> pa.ChunkedArray:
-        """The same of Arrow rows, but for bytes, which have an order of their own there."""
+        """Values of rows, all of a kind that has an order."""
         values = rows.column(self.path[0])
         for step in self.path[1:]:
             values = pc.struct_field(values, step)
@@ -143,7 +128,6 @@ def _kind(data_type: DataType) -> str | None:
 
 
 _CONVERTED = frozenset([DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN, BINARY])
-_SPARK_TYPES = {"long": "long", "double": "double", "text": "string"}
 _LONGS = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ, BOOLEAN)
 _KINDS: dict[DataType, str] = {
     **dict.fromkeys(_LONGS, "long"),

@@ -17,8 +17,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakebed.commands.alter.table_properties import with_mapping
-from lakebed.commands.optimize.optimize import Optimized, optimize
+from lakebed.commands.optimize.optimize import optimize
 from lakebed.commands.optimize.optimize_request import OptimizeRequest
+from lakebed.commands.optimize.optimize_run import Optimized
 from lakebed.commands.target.iceberg_files import files_to_upgrade
 from lakebed.commands.target.metadata_change import AlterTarget, Change, operation
 from lakebed.commands.target.row_target import RowTarget

@@ -5,10 +5,17 @@ shows it. Also whether conditions and sources give the same rows each time they 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from lakebed.commands.rows.assignments import as_column
+from lakebed.commands.rows.assignments import Assignment
+from lakebed.commands.rows.change_target import described
+from lakebed.commands.rows.frame_changes import FrameChanges
+from lakebed.commands.rows.frame_updates import FrameUpdates
+from lakebed.commands.rows.new_values import as_column
+from lakebed.commands.rows.row_change import CHANGE_TYPE, RowChange, uses_vectors
+from lakebed.commands.rows.row_positions import IN_SCAN_ORDER, RowPositions
 from lakebed.commands.rows.row_scan import RowScan
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.errors import InvalidArgumentError
@@ -17,8 +24,9 @@ from lakebed.formats.file_actions import adds_from_table
 from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.selection import select_files
 from lakebed.log.snapshot import Snapshot
+from lakebed.spark.columns.projection import quote
 from lakebed.spark.read.command_reads import CommandReads
-from lakebed.spark.session.session_kind import is_connect
+from lakebed.spark.session.session_kind import functions_of, is_connect
 from lakebed.spec.actions import Add
 from lakebed.spec.schema import StructType
 from lakebed.transaction import Operation
@@ -42,8 +50,8 @@ class RowCondition:
         self._condition = target.translated(snapshot, condition)
         self.predicate = target.predicate(snapshot, condition)
         """The condition as Lakebed reads it; None if only Spark knows which rows it selects."""
-        shown = condition if said is None else said
-        self.operation = Operation(command, {"predicate": described(target.session, shown)})
+        shown = described_on_spark(target.session, condition if said is None else said)
+        self.operation = Operation(command, {"predicate": shown})
 
     @property
     def selects_whole_files(self) -> bool:
@@ -59,10 +67,47 @@ class RowCondition:
         """The files that may have such rows, by the log."""
         return list(adds_from_table(select_files(self._snapshot, self.predicate, ADD_FIELDS).files))
 
-    def scan(self, adds: Sequence[Add]) -> RowScan:
+    def deleted(self, adds: Sequence[Add], change: RowChange) -> FrameChanges | None:
+        """The rows of the files for which the condition is true, which go; None if none is."""
+        reads = CommandReads.of_row_change(change.transaction)
+        scan = self._scan(adds)
+        matching = self._matching(scan, reads)
+        if not adds:
+            # The statistics rule out every file, and Spark has checked the condition.
+            return None
+        positions = RowPositions(scan, self._target.most(IN_SCAN_ORDER)).find(matching)
+        if not positions.rows:
+            return None
+        known = self._known_predicate(lambda: matching)
+        changes = self._deletes(matching)
+        return FrameChanges(scan, known, positions.rows, changes=changes, num_new=0)
+
+    def updated(
+        self, adds: Sequence[Add], given: Sequence[Assignment], change: RowChange
+    ) -> FrameChanges | None:
+        """The rows of the files for which the condition is true, with new values; None if none."""
+        if not adds:
+            return None
+        reads = CommandReads.of_row_change(change.transaction)
+        known = self._known_predicate(lambda: self._matching(self._scan(adds), reads))
+        translated = [
+            replace(each, value=self._target.translated(self._snapshot, each.value))
+            for each in given
+        ]
+        updates = FrameUpdates(
+            self._target,
+            self._snapshot,
+            translated,
+            lambda scan: self._matching(scan, reads),
+            reads,
+            known,
+        )
+        return updates.of(adds)
+
+    def _scan(self, adds: Sequence[Add]) -> RowScan:
         return RowScan(self._snapshot, self._target.plane, adds)
 
-    def matching(self, scan: RowScan, reads: CommandReads) -> DataFrame:
+    def _matching(self, scan: RowScan, reads: CommandReads) -> DataFrame:
         """The rows of the files for which the condition is true."""
         frame = scan.frame()
         if self._target.alias is not None:
@@ -73,7 +118,15 @@ class RowCondition:
         check_condition(filtered, self._command)
         return reads.pinned(filtered)
 
-    def known_predicate(self, matching: Callable[[], DataFrame]) -> Expression | None:
+    def _deletes(self, matching: DataFrame) -> DataFrame | None:
+        feed = self._snapshot.properties.enable_change_data_feed
+        if not feed or uses_vectors(self._snapshot):
+            return None
+        f = functions_of(matching)
+        columns = [f.col(quote(name)) for name in self._snapshot.schema.names]
+        return matching.select(*columns, f.lit("delete").alias(CHANGE_TYPE))
+
+    def _known_predicate(self, matching: Callable[[], DataFrame]) -> Expression | None:
         """A predicate that is true for all matching rows; None if nothing is known.
 
         `matching` gives the matching rows of any scan, and is called only if it is needed.
@@ -83,12 +136,10 @@ class RowCondition:
         return _pushed_predicate(matching(), self._snapshot.schema)
 
 
-def described(session: SparkSession, condition: str | Column | None) -> list[str]:
-    """As `operationParameters` have it: a list with one string, or an empty one."""
-    if condition is None:
-        return []
-    if isinstance(condition, str):
-        return [f"({condition})"]
+def described_on_spark(session: SparkSession, condition: str | Column | None) -> list[str]:
+    """As `described`, of a Column too."""
+    if condition is None or isinstance(condition, str):
+        return described(condition)
     if not is_connect(session):
         from lakebed.spark.internals.classic_columns import column_text
 

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import orjson
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from lakebed.formats.deletion_vectors import RowIndexSet, encode_bitmap
-from lakebed.log.deleted_rows import StoredRows, deleted_rows
+from lakebed.commands.rows.changed_files import ChangedFiles
+from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.synthetic_snapshot import mapped_field, synthetic_snapshot
 from lakebed.spark.columns.projection import quote
@@ -25,9 +23,6 @@ from lakebed.spark.session.session_kind import functions_of
 from lakebed.spec.actions import Add
 from lakebed.spec.columns.column_mapping import mapping_mode
 from lakebed.spec.schema import INTEGER, LONG, StructField
-from lakebed.spec.stats import NUM_RECORDS
-from lakebed.spec.vector_descriptors import inline_vector
-from lakebed.transaction.row_tracking import physical_records
 
 ROW_ID = "__lakebed_row_id"
 ROW_VERSION = "__lakebed_row_version"
@@ -61,14 +56,14 @@ class RowScan:
         )
         return first, second
 
-    @cached_property
-    def num_rows(self) -> int:
-        """At most so many rows are in the files, deleted ones among them.
+    @property
+    def files(self) -> ChangedFiles:
+        return ChangedFiles(self.snapshot, self.adds)
 
-        A row takes hardly less than a bit of a file that does not say how many it has.
-        """
-        counts = ((physical_records(add), add.size) for add in self.adds)
-        return sum(8 * size if count is None else count for count, size in counts)
+    @property
+    def num_rows(self) -> int:
+        """At most so many rows are in the files."""
+        return self.files.num_rows
 
     @property
     def row_columns(self) -> list[str]:
@@ -81,51 +76,16 @@ class RowScan:
 
     def kept(self, marks: Mapping[int, RowIndexSet]) -> DataFrame | None:
         """The rows of the marked files that are not marked; None if there are none."""
-        adds = [self._without(number, marks[number]) for number in sorted(marks)]
-        left = [add for add in adds if add is not None]
+        left = self.files.kept(marks)
         return self._scanned(left) if left else None
 
     def num_kept(self, marks: Mapping[int, RowIndexSet]) -> int:
         """How many rows `kept` gives, of files that are `counted`."""
-        return sum(self._num_left(number, marked) or 0 for number, marked in marks.items())
+        return self.files.num_kept(marks)
 
     def counted(self, numbers: Iterable[int]) -> RowScan:
-        """The same, with the number of rows of these files, from the files if not from the log.
-
-        PROTOCOL: a file with a deletion vector must say how many rows it has.
-        """
-        adds = list(self.adds)
-        for number in numbers:
-            adds[number] = self._counted(adds[number])
-        return replace(self, adds=adds)
-
-    def _counted(self, add: Add) -> Add:
-        if physical_records(add) is not None:
-            return add
-        home, path = self.snapshot.store.resolve(add.path)
-        footer = pq.read_metadata(home.open_input(path))
-        stats = {**orjson.loads(add.stats or "{}"), NUM_RECORDS: footer.num_rows}
-        return replace(add, stats=orjson.dumps(stats).decode())
-
-    def is_dead(self, number: int, marked: RowIndexSet) -> bool:
-        """Whether a file has no row but those that are marked or deleted already."""
-        left = self._num_left(number, marked)
-        return left is not None and left <= 0
-
-    def _num_left(self, number: int, marked: RowIndexSet) -> int | None:
-        add = self.adds[number]
-        total = physical_records(add)
-        gone = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
-        return None if total is None else total - gone - marked.cardinality
-
-    def _without(self, number: int, marked: RowIndexSet) -> Add | None:
-        if self.is_dead(number, marked):
-            return None
-        add = self.adds[number]
-        if isinstance(marked, StoredRows):
-            return replace(add, deletion_vector=marked.vector)
-        rows = deleted_rows(self.snapshot.store, add.deletion_vector, file=add.path).union(marked)
-        return replace(add, deletion_vector=inline_vector(encode_bitmap(rows), rows.cardinality))
+        """The same, in which these files say how many rows they have."""
+        return replace(self, adds=self.files.counted(numbers).adds)
 
     def _scanned(self, adds: Sequence[Add]) -> DataFrame:
         numbers = {add.path: number for number, add in enumerate(self.adds)}

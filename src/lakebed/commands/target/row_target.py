@@ -1,26 +1,16 @@
-"""The table whose rows a command changes, and how often it tries."""
+"""The table whose rows a command changes, in a session of Spark."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, SparkSession
 
-from lakebed.arrow.file_rows import rows_at
-from lakebed.errors import (
-    AppendOnlyError,
-    ConflictError,
-    DataFileError,
-    MetadataChangedError,
-    PredicateError,
-    RowConflictError,
-)
+from lakebed.errors import PredicateError
 from lakebed.expressions import Expression, parse_predicate
 from lakebed.expressions.time_zones import depends_on_zone, is_utc
-from lakebed.formats.file_actions import adds_from_table
-from lakebed.log.file_state import ADD_FIELDS
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
 from lakebed.settings.setting_table import AUTO_MERGE, USER_METADATA
@@ -28,11 +18,7 @@ from lakebed.spark.columns.bound_columns import BoundColumns, TableFrames
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import functions_of, is_connect
-from lakebed.spec.columns.column_metadata import identity
-from lakebed.transaction.conflicts.conflict_errors import is_retryable
-from lakebed.transaction.read_set import paths_of
 
-ATTEMPTS = 10
 _QUOTES = ("'", '"', "`")
 
 
@@ -106,65 +92,3 @@ class RowTarget:
         if self.alias in snapshot.schema or any(mark in condition for mark in _QUOTES):
             return None
         return re.sub(rf"(?<![\w.]){re.escape(self.alias)}\.", "", condition, flags=re.IGNORECASE)
-
-    def change(self, attempt: Callable[[Snapshot], dict[str, int]]) -> dict[str, int]:
-        """Runs the command on the newest version, again if another commit makes it start over.
-
-        A command says which rows it means, not which it found: repeated, it is as if it had come
-        later. Only if another writer changed the very same rows it fails.
-        """
-        for number in range(ATTEMPTS):
-            snapshot = self._writable(self.log.snapshot())
-            try:
-                metrics = attempt(snapshot)
-                self.plane.recache()
-                return metrics
-            except RowConflictError as error:
-                raise with_values(error, snapshot) from error
-            except ConflictError as error:
-                if not _may_start_over(error, snapshot) or number + 1 == ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
-
-    def _writable(self, snapshot: Snapshot) -> Snapshot:
-        if snapshot.properties.append_only:
-            raise AppendOnlyError(
-                f"{snapshot.store.url} is append-only: its rows cannot be changed",
-                hint="set delta.appendOnly to false first",
-            )
-        return snapshot
-
-
-def _may_start_over(error: ConflictError, snapshot: Snapshot) -> bool:
-    """Marks of identity columns are metadata: two writers that draw values take turns."""
-    draws = any(identity(field) is not None for field in snapshot.schema.fields)
-    return is_retryable(error) or (draws and isinstance(error, MetadataChangedError))
-
-
-_SHOWN = 5
-
-
-def with_values(error: RowConflictError, snapshot: Snapshot) -> RowConflictError:
-    """The same error, which also shows some of the rows as they were in `snapshot`."""
-    adds = list(adds_from_table(snapshot.files(tuple(ADD_FIELDS))))
-    known = dict(zip(paths_of(adds), adds, strict=True))
-    values: list[dict[str, object]] = []
-    for path, positions in error.rows.items():
-        if path in known and len(values) < _SHOWN:
-            try:
-                values += rows_at(snapshot, known[path], positions[: _SHOWN - len(values)])
-            except DataFileError:
-                # The files may be gone by now; where the rows were is in the message anyway.
-                break
-    if not values:
-        return error
-    shown = "; ".join(map(str, values))
-    return RowConflictError(
-        f"{error.message}; some of these rows, as this operation read them: {shown}",
-        version=error.version,
-        operation=error.operation,
-        files=error.files,
-        rows=error.rows,
-        values=values,
-        hint=error.hint,
-    )

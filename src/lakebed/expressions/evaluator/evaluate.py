@@ -130,7 +130,7 @@ def _connected(
 ) -> Datum:
     result = _value(operands[0], batch)
     for operand in operands[1:]:
-        if _can_fail(operand):
+        if can_fail(operand):
             undecided = pc.fill_null(pc.not_equal(result, pa.scalar(decisive)), True)
             result = connect(result, _lazy(operand, undecided, batch))
         else:
@@ -239,7 +239,7 @@ _EVALUATORS: dict[type[Expression], Callable[[Any, pa.RecordBatch], Datum]] = {
 
 def _lazy(expression: Expression, needed: Datum, batch: pa.RecordBatch) -> Datum:
     """The values in the rows where they are needed. Elsewhere they are anything, or null."""
-    if not _can_fail(expression):
+    if not can_fail(expression):
         return _value(expression, batch)
     needed = _array(needed, batch.num_rows, None)
     if pc.all(needed, min_count=0).as_py():
@@ -248,7 +248,8 @@ def _lazy(expression: Expression, needed: Datum, batch: pa.RecordBatch) -> Datum
     return pc.replace_with_mask(pa.nulls(batch.num_rows, values.type), needed, values)
 
 
-def _can_fail(expression: Expression) -> bool:
+def can_fail(expression: Expression) -> bool:
+    """Whether there are rows for which the expression has no value but an error."""
     return any(_node_can_fail(node) for node in walk(expression))
 
 

@@ -24,6 +24,7 @@ from lakebed.expressions.tree import (
     IsNotNull,
     IsNull,
     Literal,
+    MakeStruct,
     Negate,
     StartsWith,
 )
@@ -44,6 +45,8 @@ from lakebed.spec.schema import (
     VOID,
     DataType,
     DecimalType,
+    StructField,
+    StructType,
 )
 
 
@@ -255,6 +258,20 @@ def _if(call: Call) -> Expression:
     return Case(((condition, yes.expression),), no.expression, yes.data_type)
 
 
+def _named_struct(call: Call) -> Expression:
+    names, terms = call.arguments[::2], call.arguments[1::2]
+    if len(names) != len(terms):
+        raise call.error("named_struct takes a name and a value for each field")
+    fields = []
+    for name, term in zip(names, terms, strict=True):
+        text = _constant(name, "the name of a field", STRING).value
+        if text is None:
+            raise name.error("the name of a field is null")
+        fields.append(StructField(text, term.data_type))
+    operands = tuple(term.expression for term in terms)
+    return MakeStruct(operands, StructType(tuple(fields)))
+
+
 def _null_test(node: Callable[[Expression], Expression]) -> Callable[[Call], Expression]:
     return lambda call: node(call.arguments[0].expression)
 
@@ -293,6 +310,7 @@ _FUNCTIONS: dict[str, _Known] = {
     **dict.fromkeys(("nvl", "ifnull"), (2, 2, _coalesce)),
     "nullif": (2, 2, _null_if),
     "if": (3, 3, _if),
+    "named_struct": (2, None, _named_struct),
     "isnull": (1, 1, _null_test(IsNull)),
     "isnotnull": (1, 1, _null_test(IsNotNull)),
     **{

@@ -25,6 +25,7 @@ from lakebed.expressions.coercion import (
 from lakebed.expressions.evaluator.comparison import like_parts
 from lakebed.expressions.parser.function_calls import Call, concat, negation, resolve
 from lakebed.expressions.parser.operands import number_literal, resolve_column
+from lakebed.expressions.parser.scope import Sides
 from lakebed.expressions.parser.tokens import Kind, Token, tokenize
 from lakebed.expressions.tree import (
     TRUE,
@@ -53,7 +54,7 @@ from lakebed.spec.schema import (
 )
 
 
-def parse_predicate(sql: str, schema: StructType, values: Sequence[Any] = ()) -> Expression:
+def parse_predicate(sql: str, schema: StructType | Sides, values: Sequence[Any] = ()) -> Expression:
     """A condition on the rows of a table, such as the text after WHERE.
 
     `values` are those of its parameters, in the order of their markers.
@@ -61,12 +62,12 @@ def parse_predicate(sql: str, schema: StructType, values: Sequence[Any] = ()) ->
     return to_condition(_parse(sql, schema, values)).expression
 
 
-def parse_expression(sql: str, schema: StructType) -> Expression:
+def parse_expression(sql: str, schema: StructType | Sides) -> Expression:
     """A value computed from a row: of a generated column, or of a CHECK constraint."""
     return _parse(sql, schema).expression
 
 
-def _parse(sql: str, schema: StructType, values: Sequence[Any] = ()) -> Term:
+def _parse(sql: str, schema: StructType | Sides, values: Sequence[Any] = ()) -> Term:
     parser = _Parser(sql, schema, values)
     term = parser.expression(_OR)
     parser.finish()
@@ -110,7 +111,7 @@ _MAX_DEPTH = 100
 class _Parser:
     """Precedence climbing. Each method stands before its first token and leaves after its last."""
 
-    def __init__(self, sql: str, schema: StructType, values: Sequence[Any] = ()) -> None:
+    def __init__(self, sql: str, schema: StructType | Sides, values: Sequence[Any] = ()) -> None:
         if not isinstance(sql, str):
             raise PredicateError(f"a predicate is SQL text, not {type(sql).__name__}")
         self.sql = sql
@@ -411,6 +412,8 @@ class _Parser:
         while self.token.is_symbol(".") and self.tokens[self.index + 1].kind in _NAMES:
             self.advance()
             names.append(self.advance())
+        if isinstance(self.schema, Sides):
+            return self.schema.resolve(names, self.sql)
         return resolve_column(self.schema, names, self.sql)
 
     def postfix(self, term: Term) -> Term:

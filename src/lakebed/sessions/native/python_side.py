@@ -24,10 +24,10 @@ from lakebed.spark.catalog.session_catalog import catalog_of
 from lakebed.spark.errors import jvm_errors
 from lakebed.spark.errors.pyspark_kinds import raise_as_pyspark
 from lakebed.spark.internals import jvm
-from lakebed.spark.internals.column_reference import split_name
 from lakebed.spark.internals.jvm import Jvm
 from lakebed.spark.internals.startup.bridge import connect, java_value, session_named, set_up
 from lakebed.spark.internals.startup.rules import METADATA_ONLY, install_rule
+from lakebed.spec.columns.column_names import split_name
 
 
 def enable_native(spark: SparkSession) -> None:

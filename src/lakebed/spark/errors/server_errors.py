@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.errors import PySparkException
 
 from lakebed.errors import UnsupportedFeatureError
-from lakebed.spark.internals.column_reference import split_name
+from lakebed.spec.columns.column_names import split_name
 
 _STATEMENTS = frozenset(
     {"CONVERT", "COPY", "FSCK", "GENERATE", "OPTIMIZE", "REORG", "RESTORE", "UNDROP", "VACUUM"}

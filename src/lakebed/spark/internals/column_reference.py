@@ -1,4 +1,4 @@
-"""References to columns: of one DataFrame, as an expression names it, and as SQL writes names."""
+"""References to columns of one DataFrame, as an expression names it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark.sql import Column
-
-from lakebed.errors import InvalidArgumentError
 
 
 @dataclass(frozen=True)
@@ -26,23 +24,3 @@ class Reference:
 
 
 Translate: TypeAlias = Callable[[Reference], Column]
-
-
-def split_name(name: str) -> list[str]:
-    """The parts of a name such as a.`b.c`."""
-    parts, part, quoted, place = [], "", False, 0
-    while place < len(name):
-        letter = name[place]
-        if letter == "`" and quoted and name[place + 1 : place + 2] == "`":
-            part, place = part + "`", place + 1
-        elif letter == "`":
-            quoted = not quoted
-        elif letter == "." and not quoted:
-            parts.append(part)
-            part = ""
-        else:
-            part += letter
-        place += 1
-    if quoted:
-        raise InvalidArgumentError(f"{name!r} has a backquote without its other half")
-    return [*parts, part]

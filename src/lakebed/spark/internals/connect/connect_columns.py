@@ -13,7 +13,8 @@ from pyspark.sql.connect.expressions import CastExpression, Expression
 from pyspark.sql.types import DataType
 
 from lakebed.expressions.equalities import Name, equal_names
-from lakebed.spark.internals.column_reference import Reference, Translate, split_name
+from lakebed.spark.internals.column_reference import Reference, Translate
+from lakebed.spec.columns.column_names import split_name
 
 
 def frame_number(frame: Any) -> int:

@@ -1,0 +1,1 @@
+"""MERGE on Arrow, without Spark. Twins of files in the room above."""

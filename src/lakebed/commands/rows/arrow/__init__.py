@@ -1,0 +1,1 @@
+"""Changes of rows on Arrow, without Spark. Twins of files in the room above."""
