@@ -14,6 +14,7 @@ from lakebed.commands.rows.row_condition import RowCondition, described_on_spark
 from lakebed.commands.target.row_target import RowTarget
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.internals.call_sites import without_call_sites
+from lakebed.spark.session.session_settings import all_settings, reset_txn_version
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class FrameTarget(RowTarget):
             self.plane.recache()
             return metrics
 
-        metrics = repeated(self.log.snapshot, attempted)
+        txn = self.txn
+        metrics = repeated(self.log.snapshot, attempted, txn)
+        if txn is not None:
+            reset_txn_version(self.session, all_settings(self.session))
         auto_compact(self)
         return metrics
 

@@ -31,6 +31,7 @@ class TableTarget:
     most_bytes: int = field(default_factory=_most_bytes)
     """About how much of rows may be in memory, beside the source of a MERGE."""
     merges_schemas: ClassVar[bool] = False
+    txn: ClassVar[None] = None
 
     def change(self, attempt: Attempt) -> dict[str, int]:
         return repeated(lambda: self.log.newer(self.known), attempt)

@@ -98,6 +98,11 @@ class Snapshot:
     def transactions(self) -> Mapping[str, Txn]:
         return self._head.transactions
 
+    def has_transaction(self, app_id: str, version: int) -> bool:
+        """Whether an application has committed this version, or a later one of its own."""
+        last = self.transactions.get(app_id)
+        return last is not None and last.version >= version
+
     @property
     def domains(self) -> Mapping[str, DomainMetadata]:
         return self._head.domains

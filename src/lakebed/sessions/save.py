@@ -13,9 +13,8 @@ from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_frame import FrameWrite, write_frame
 from lakebed.log.snapshot import Snapshot
 from lakebed.sessions.write_request import WriteRequest
-from lakebed.settings.setting_table import TXN_RESET, TXN_VERSION
 from lakebed.spark.catalog.session_catalog import name_taken
-from lakebed.spark.session.session_settings import all_settings
+from lakebed.spark.session.session_settings import all_settings, reset_txn_version
 
 
 def save(
@@ -33,8 +32,7 @@ def save(
         request.others(),
     )
     written = write_frame(write, settings)
-    if TXN_RESET.read(settings) and TXN_VERSION.name in settings:
-        session.conf.unset(TXN_VERSION.name)
+    reset_txn_version(session, settings)
     return written
 
 

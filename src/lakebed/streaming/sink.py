@@ -56,8 +56,7 @@ class Batch:
     reads: Sequence[BatchRead] = ()
 
     def is_written(self, snapshot: Snapshot) -> bool:
-        last = snapshot.transactions.get(self.query)
-        return last is not None and last.version >= self.number
+        return snapshot.has_transaction(self.query, self.number)
 
     def options(self, asked: WriteOptions, *, reads_table: bool = False) -> WriteOptions:
         """How the batch is written, for a query with these options."""

@@ -13,6 +13,7 @@ from lakebed.commands.rows.assignments import Assignment
 from lakebed.commands.rows.row_change import ChangedRows, Changing, RowChange
 from lakebed.errors import (
     AppendOnlyError,
+    ConcurrentTransactionError,
     ConflictError,
     DataFileError,
     MetadataChangedError,
@@ -29,6 +30,10 @@ from lakebed.transaction.conflicts.conflict_errors import is_retryable
 from lakebed.transaction.read_set import paths_of
 
 ATTEMPTS = 10
+_ROW_COUNTS = (
+    *("numDeletedRows", "numUpdatedRows", "numSourceRows"),
+    *("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"),
+)
 Attempt = Callable[[Snapshot], dict[str, int]]
 
 
@@ -84,20 +89,28 @@ class ChangeTarget(Changing, Protocol):
         ...
 
 
-def repeated(newest: Callable[[], Snapshot], attempt: Attempt) -> dict[str, int]:
+def repeated(
+    newest: Callable[[], Snapshot], attempt: Attempt, txn: tuple[str, int] | None = None
+) -> dict[str, int]:
     """Runs the command on the newest version, again if another commit makes it start over.
 
     A command says which rows it means, not which it found: repeated, it is as if it had come later.
-    Only if another writer changed the very same rows it fails.
+    Only if another writer changed the very same rows it fails. With `txn` it does nothing if the
+    table has that version of the application already.
     """
     for number in range(ATTEMPTS):
         snapshot = _writable(newest())
+        if txn is not None and snapshot.has_transaction(*txn):
+            return dict.fromkeys(_ROW_COUNTS, 0)
         try:
             return attempt(snapshot)
         except RowConflictError as error:
             raise with_values(error, snapshot) from error
         except ConflictError as error:
-            if not _may_start_over(error, snapshot) or number + 1 == ATTEMPTS:
+            # The application may have been here with this very change, which is then done.
+            is_done = txn is not None and isinstance(error, ConcurrentTransactionError)
+            may_start_over = is_done or _may_start_over(error, snapshot)
+            if not may_start_over or number + 1 == ATTEMPTS:
                 raise
     raise AssertionError("the last attempt returns or raises")
 

@@ -25,7 +25,7 @@ from lakebed.expressions import Expression
 from lakebed.formats.deletion_vectors import RowIndexSet
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.synthetic_snapshot import mapped_field
-from lakebed.spec.actions import Action, Add, AddCdc, Remove
+from lakebed.spec.actions import Action, Add, AddCdc, Remove, Txn
 from lakebed.spec.features import is_supported
 from lakebed.spec.schema import STRING, StructField, schema_to_json
 from lakebed.transaction import Committed, Operation, Transaction
@@ -110,6 +110,11 @@ class Changing(Protocol):
     @property
     def user_metadata(self) -> str | None: ...
 
+    @property
+    def txn(self) -> tuple[str, int] | None:
+        """The application and its version by which a change that is repeated is recognized."""
+        ...
+
 
 def uses_vectors(snapshot: Snapshot) -> bool:
     enabled = snapshot.properties.enable_deletion_vectors
@@ -139,6 +144,7 @@ class RowChange:
             row_level=target.row_level,
             may_match=may_match if target.row_level else None,
         )
+        self._txn = target.txn
         self._names = names or {}
         self._started = time.monotonic()
 
@@ -241,6 +247,9 @@ class RowChange:
         more = _vector_metrics(changed, self._snapshot) if changed else {}
         counted = {self._names.get(key, key): value for key, value in {**metrics, **more}.items()}
         self.transaction.metrics(counted)
+        if self._txn is not None:
+            app_id, version = self._txn
+            self.transaction.stage(Txn(app_id, version, last_updated=int(time.time() * 1000)))
         outcome = self.transaction.commit().unwrap()
         assert isinstance(outcome, Committed)
         return counted

@@ -13,11 +13,12 @@ from lakebed.expressions import Expression, parse_predicate
 from lakebed.expressions.time_zones import depends_on_zone, is_utc
 from lakebed.log.snapshot import Snapshot
 from lakebed.log.table_log import TableLog
-from lakebed.settings.setting_table import AUTO_MERGE, USER_METADATA
+from lakebed.settings.setting_table import AUTO_MERGE, TXN_APP_ID, TXN_VERSION, USER_METADATA
 from lakebed.spark.columns.bound_columns import BoundColumns, TableFrames
 from lakebed.spark.columns.projection import quote
 from lakebed.spark.plane.plane import Plane
 from lakebed.spark.session.session_kind import functions_of, is_connect
+from lakebed.spark.session.session_settings import all_settings
 
 _QUOTES = ("'", '"', "`")
 
@@ -45,6 +46,13 @@ class RowTarget:
     def user_metadata(self) -> str | None:
         """What the session wants its commits to carry."""
         return USER_METADATA.of(self.session)
+
+    @property
+    def txn(self) -> tuple[str, int] | None:
+        """The application and the version that the session gives its next change, if both."""
+        settings = all_settings(self.session)
+        app_id, version = TXN_APP_ID.read(settings), TXN_VERSION.read(settings)
+        return None if app_id is None or version is None else (app_id, version)
 
     @property
     def merges_schemas(self) -> bool:

@@ -251,18 +251,13 @@ def _open(log: TableLog) -> Snapshot | None:
 
 
 def _done_before(snapshot: Snapshot, options: WriteOptions) -> bool:
-    if options.txn is None:
-        return False
-    app_id, version = options.txn
-    last = snapshot.transactions.get(app_id)
-    return last is not None and last.version >= version
+    return options.txn is not None and snapshot.has_transaction(*options.txn)
 
 
 def _check_loads(snapshot: Snapshot, options: WriteOptions) -> None:
     """Another commit with one of the applications would be a conflict; so is one from before."""
     for app_id, version in options.loads.items():
-        last = snapshot.transactions.get(app_id)
-        if last is not None and last.version >= version:
+        if snapshot.has_transaction(app_id, version):
             raise ConcurrentTransactionError(
                 f"version {snapshot.version} has a write of {app_id} already",
                 version=snapshot.version,
