@@ -95,7 +95,7 @@ def test_the_same_row_is_a_conflict_that_names_it(store: Store) -> None:
     looks_for(late, "id < 15", "one", "two")
     delete(snapshot, {"one": [2, 3, 7]}, operation=UPDATE)
     error = refused(late)
-    assert type(error) is RowConflictError
+    assert error.code == RowConflictError.code
     assert isinstance(error, ConcurrentDeleteDeleteError)
     assert (error.version, error.operation, error.files) == (2, "UPDATE", ("one",))
     assert error.rows == {"one": [2, 3]}
@@ -211,7 +211,7 @@ def test_rows_that_may_live_on_elsewhere_have_to_be_looked_for_again() -> None:
         looks_for(late, "id < 5", "one")
         winner(snapshot)
         error = refused(late)
-        assert type(error) is ConcurrentDeleteReadError, winner
+        assert error.code == ConcurrentDeleteReadError.code, winner
         assert error.files == ("one",)
         assert is_retryable(error)
 
@@ -242,7 +242,7 @@ def test_new_versions_of_rows_matter_if_the_predicate_meets_them(
         assert gone(memory) == {"one": {1, 7}, "two": set(), "ours": set(), "theirs": set()}
         return
     error = refused(late)
-    assert type(error) is ConcurrentAppendError
+    assert error.code == ConcurrentAppendError.code
     assert error.files == ("theirs",)
     assert is_retryable(error)
 
@@ -267,7 +267,7 @@ def test_a_file_that_got_rows_back_was_appended(memory: Store) -> None:
     restored.stage(removal(live(snapshot, "one")), ONE)
     restored.commit().unwrap()
     error = refused(marker)
-    assert type(error) is ConcurrentAppendError
+    assert error.code == ConcurrentAppendError.code
     assert error.files == ("one",)
     indifferent.commit().unwrap()
     assert gone(memory) == {"one": {5}, "two": {1}}
@@ -291,7 +291,7 @@ def test_files_of_unknown_origin_that_change_no_data_are_appended(memory: Store)
     looks_for(late, "id < 25")
     late.stage(file("ours"))
     append(snapshot, replace(file("moved"), data_change=False), removal(TWO, data_change=False))
-    assert type(refused(late)) is ConcurrentAppendError
+    assert refused(late).code == ConcurrentAppendError.code
 
 
 # --- what depends on more than single rows ------------------------------------------------------
@@ -302,7 +302,7 @@ def test_who_has_read_the_whole_table_depends_on_every_row(memory: Store) -> Non
     late = deletion(snapshot, {"one": [1]})
     late.read_whole_table()
     delete(snapshot, {"one": [2]})
-    assert type(refused(late)) is ConcurrentDeleteReadError
+    assert refused(late).code == ConcurrentDeleteReadError.code
 
 
 def test_who_has_read_a_file_without_marking_it_depends_on_its_rows(memory: Store) -> None:
@@ -310,7 +310,7 @@ def test_who_has_read_a_file_without_marking_it_depends_on_its_rows(memory: Stor
     late = deletion(snapshot, {"one": [1]})
     late.read_paths(["two"])
     delete(snapshot, {"two": [2]})
-    assert type(refused(late)) is ConcurrentDeleteReadError
+    assert refused(late).code == ConcurrentDeleteReadError.code
 
 
 @pytest.mark.parametrize(("winner", "fine"), [([3], False), ([4], True)])
@@ -325,7 +325,7 @@ def test_rows_that_were_seen_must_stay(winner: list[int], fine: bool, memory: St
             snapshot = late.commit().unwrap().snapshot
             continue
         error = refused(late)
-        assert type(error) is ConcurrentDeleteReadError
+        assert error.code == ConcurrentDeleteReadError.code
         assert error.files == (path,)
 
 
@@ -353,7 +353,7 @@ def test_a_delete_of_the_whole_file_does_not_overlook_marks(memory: Store) -> No
     late.stage(removal(ONE), file("rewritten"))
     delete(snapshot, {"one": [2]})
     error = refused(late)
-    assert type(error) is ConcurrentDeleteDeleteError
+    assert error.code == ConcurrentDeleteDeleteError.code
     assert is_retryable(error)
 
 
@@ -386,7 +386,7 @@ def test_without_row_level_marks_conflict_as_whole_files(
         looks_for(late, *looks)
     delete(snapshot, {"one": [2]})
     error = refused(late)
-    assert type(error) is expected
+    assert error.code == expected.code
     assert is_retryable(error)
 
 
