@@ -29,7 +29,7 @@ class Changed(Generic[T]):
     """The table after the change."""
     num_updated_rows: int = 0
     num_deleted_rows: int | None = 0
-    """None where whole files went whose rows nobody counted."""
+    """None where whole files went whose rows were never counted."""
     num_inserted_rows: int = 0
     metrics: Mapping[str, int] = field(default_factory=dict, repr=False)
 
