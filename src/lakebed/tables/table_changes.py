@@ -15,7 +15,7 @@ from lakebed.commands.merge.merge_request import Action, Clause, Kind, MergeRequ
 from lakebed.commands.merge.merge_rows import merge_rows
 from lakebed.commands.rows.arrow.new_values import Constant
 from lakebed.commands.table_target import TableTarget
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import ArgumentTypeError, InvalidArgumentError
 
 T = TypeVar("T")
 """The table itself, whose module is above this one."""
@@ -29,7 +29,7 @@ class Changed(Generic[T]):
     """The table after the change."""
     num_updated_rows: int = 0
     num_deleted_rows: int | None = 0
-    """None where whole files went whose rows nobody counted."""
+    """None where whole files went whose rows were never counted."""
     num_inserted_rows: int = 0
     metrics: Mapping[str, int] = field(default_factory=dict, repr=False)
 
@@ -140,7 +140,7 @@ class TableMerger(Generic[T]):
         excluded: Sequence[str] | None = None,
     ) -> TableMerger[T]:
         if isinstance(excluded, str):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"except_cols={excluded!r} is not a list", hint="give a list of column names"
             )
         checked = checked_predicate(predicate)
@@ -151,7 +151,7 @@ class TableMerger(Generic[T]):
 def checked_predicate(predicate: Any) -> str | None:
     if predicate is None or isinstance(predicate, str):
         return predicate
-    raise InvalidArgumentError(
+    raise ArgumentTypeError(
         f"{predicate!r} is not a SQL predicate", hint="give a text such as 'id > 3'"
     )
 
@@ -165,7 +165,7 @@ def checked_values(given: Any, argument: str, call: str) -> dict[str, str]:
         )
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidArgumentError(
+            raise ArgumentTypeError(
                 f"{name!r}: {value!r} in {argument} of {call} are no column and expression",
                 hint="both are text: {'status': \"'open'\", 'amount': 'amount + 1'}",
             )
@@ -175,7 +175,7 @@ def checked_values(given: Any, argument: str, call: str) -> dict[str, str]:
 def constants(given: Any) -> dict[str, Constant]:
     """Python values by columns."""
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InvalidArgumentError(
+        raise ArgumentTypeError(
             f"new_values={given!r} gives no column a value",
             hint="give for example new_values={'status': 'open'}",
         )

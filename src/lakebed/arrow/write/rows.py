@@ -124,6 +124,7 @@ def _fill_identity(
         raise SchemaMismatchError(
             f"column {field.name!r} is GENERATED ALWAYS AS IDENTITY: its values cannot be given",
             hint=f"leave {field.name!r} out of the data",
+            condition="DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
         )
     return column, field
 

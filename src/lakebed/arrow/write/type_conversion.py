@@ -116,6 +116,7 @@ class TypeConversion:
         raise SchemaMismatchError(
             f"the value for {render_path(path)} does not fit: {'; '.join(lines)}",
             hint=f"give it the fields of the table: {', '.join(wanted.names)}",
+            condition="DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
         )
 
 
