@@ -60,6 +60,12 @@ _ON_PURPOSE = {
     ),
     **_listed(
         on_purpose,
+        "error rows",
+        "delta-spark lacks the text of its own error for a new column behind the name of the table",
+        "merge evolves: set a new column by its table",
+    ),
+    **_listed(
+        on_purpose,
         "parameters",
         "the history has the condition of OPTIMIZE as it was written",
         "optimize: where",

@@ -81,3 +81,12 @@ def test_a_view_that_shows_something_else_is_refused(orders: SparkSession, query
     with pytest.raises(InvalidArgumentError, match="its rows cannot be changed"):
         orders.sql("DELETE FROM v WHERE id = 1")
     assert rows(orders) == [(1, "a"), (2, "b")]
+
+
+def test_what_a_view_hides_cannot_be_named(orders: SparkSession) -> None:
+    orders.sql("CREATE TEMP VIEW v AS SELECT id FROM viewed")
+    orders.sql("DELETE FROM v WHERE id = 1")
+    for statement in ("DELETE FROM v WHERE s = 'b'", "UPDATE v SET id = 0 WHERE v.s = 'b'", MERGE):
+        with pytest.raises(InvalidArgumentError, match="does not show"):
+            orders.sql(statement)
+    assert rows(orders) == [(2, "b")]

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType as SparkStruct
 
 from lakebed.commands.rows.assignments import Assignment
 from lakebed.commands.rows.change_target import described
@@ -50,8 +52,28 @@ class RowCondition:
         self._condition = target.translated(snapshot, condition)
         self.predicate = target.predicate(snapshot, condition)
         """The condition as Lakebed reads it; None if only Spark knows which rows it selects."""
-        shown = described_on_spark(target.session, condition if said is None else said)
+        shown = self._shown() if said is None else described_on_spark(target.session, said)
         self.operation = Operation(command, {"predicate": shown})
+
+    def _shown(self) -> list[str]:
+        """For the history. What functions of Columns are is known where the table's columns are."""
+        session, condition = self._target.session, self._condition
+        if condition is None or isinstance(condition, str) or is_connect(session):
+            return described_on_spark(session, condition)
+        from lakebed.spark.internals.classic_columns import column_text, condition_text
+
+        text = column_text(session, condition)
+        if text is None:
+            rows = session.createDataFrame(
+                [], SparkStruct.fromJson(self._snapshot.schema.to_json())
+            )
+            try:
+                aliased = rows if self._target.alias is None else rows.alias(self._target.alias)
+                text = condition_text(aliased.where(condition))
+            except AnalysisException:
+                # The scan of the rows will say the same.
+                return described_on_spark(session, condition)
+        return described_on_spark(session, condition) if text is None else [text]
 
     @property
     def selects_whole_files(self) -> bool:

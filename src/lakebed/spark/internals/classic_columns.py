@@ -65,7 +65,15 @@ def column_sql(session: SparkSession, column: Column) -> str:
 def column_text(session: SparkSession, column: Column) -> str | None:
     """The column as Spark prints it, without the numbers that it gives to columns; None for one
     that names functions, which are looked up when a query is analyzed."""
-    tree = session._jsparkSession.expression(column._jc)
+    return _text(session, session._jsparkSession.expression(column._jc))
+
+
+def condition_text(filtered: DataFrame) -> str | None:
+    """The same of the condition of a DataFrame that was just filtered."""
+    return _text(filtered.sparkSession, filtered._jdf.queryExecution().analyzed().condition())
+
+
+def _text(session: SparkSession, tree: JavaObject) -> str | None:
     found = compiled(session, TEXTS).of(tree)
     return None if found is None else str(found)
 

@@ -2,13 +2,16 @@ package lakebed.commands;
 
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import lakebed.bridge.Internals;
 import lakebed.errors.Errors;
 import lakebed.scans.DeltaScans;
 import lakebed.scans.TableFiles;
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -68,7 +71,7 @@ public class ViewTargets extends Rule {
     LogicalPlan given = (LogicalPlan) Internals.get(plan, element, null);
     LogicalPlan alias = given instanceof SubqueryAlias ? given : null;
     LogicalPlan named = alias == null ? given : ((SubqueryAlias) alias).child();
-    LogicalPlan table = table(named);
+    LogicalPlan table = table(named, plan);
     if (table == null) {
       return plan;
     }
@@ -79,7 +82,7 @@ public class ViewTargets extends Rule {
   }
 
   /** The table of a temporary view, under the name of the view; null for all else. */
-  private LogicalPlan table(LogicalPlan named) {
+  private LogicalPlan table(LogicalPlan named, TreeNode statement) {
     if (!(named instanceof UnresolvedRelation)) {
       return null;
     }
@@ -93,11 +96,56 @@ public class ViewTargets extends Rule {
       return null;
     }
     Seq table = Internals.seq(nameOf(leaf, view));
-    if (!shows(analyzed(table), view)) {
+    LogicalPlan rows = analyzed(table);
+    if (!shows(rows, view)) {
       throw refused(view, "shows something else than columns of the table");
+    }
+    if (rows.output().length() > view.output().length()) {
+      checkHidden(rows, view, statement);
     }
     return SubqueryAlias$.MODULE$.apply(
         (String) name.last(), relation((UnresolvedRelation) named, table));
+  }
+
+  /** The statement would see the columns that the view does not show. */
+  private static void checkHidden(LogicalPlan rows, LogicalPlan view, TreeNode statement) {
+    if (statement instanceof MergeIntoTable) {
+      throw refused(view, "does not show all columns of the table, which MERGE needs");
+    }
+    Set hidden = names(Internals.list(rows.output()));
+    hidden.removeAll(names(Internals.list(view.output())));
+    String found = named(Internals.list(((LogicalPlan) statement).expressions()), hidden);
+    if (found != null) {
+      throw refused(view, "does not show the column " + found);
+    }
+  }
+
+  /** The first of the names that expressions have. */
+  private static String named(List expressions, Set names) {
+    for (int i = 0; i < expressions.size(); i++) {
+      Expression each = (Expression) expressions.get(i);
+      if (each instanceof UnresolvedAttribute) {
+        List parts = Internals.list(((UnresolvedAttribute) each).nameParts());
+        for (int k = 0; k < parts.size(); k++) {
+          if (names.contains(((String) parts.get(k)).toLowerCase())) {
+            return (String) parts.get(k);
+          }
+        }
+      }
+      String below = named(Internals.list(each.children()), names);
+      if (below != null) {
+        return below;
+      }
+    }
+    return null;
+  }
+
+  private static Set names(List columns) {
+    Set found = new HashSet();
+    for (int i = 0; i < columns.size(); i++) {
+      found.add(((Attribute) columns.get(i)).name().toLowerCase());
+    }
+    return found;
   }
 
   private LogicalPlan analyzed(Seq name) {
