@@ -1,5 +1,5 @@
-"""An application on a standalone cluster: reads a Delta table, writes another, and prints what it
-found as JSON.
+"""An application on a standalone cluster: reads a Delta table, writes another, makes a copy by a
+stream, and prints what it found as JSON.
 
 python cluster_application.py MASTER TABLE TARGET
 """
@@ -35,6 +35,9 @@ def main(master: str, path: str, target: str) -> None:
     try:
         found = {"executors": executors(spark), **reads(spark, path)}
         write(spark, path, target)
+        for _ in range(2):
+            # The second run has nothing to do.
+            stream(spark, path, f"{target}_by_stream")
     finally:
         spark.stop()
     print(json.dumps(found))
@@ -72,6 +75,14 @@ def write(spark: SparkSession, path: str, target: str) -> None:
     orders.write.format("delta").partitionBy("region").save(target)
     again = orders.where("amount < 300").repartition(4, "id").withColumn("id", F.col("id") + 1000)
     again.write.format("delta").mode("append").save(target)
+
+
+def stream(spark: SparkSession, path: str, target: str) -> None:
+    """A table with deletion vectors, a few files in each batch."""
+    reader = spark.readStream.format("delta").option("maxFilesPerTrigger", 4)
+    orders = reader.load(path).writeStream.format("delta").partitionBy("region")
+    query = orders.option("checkpointLocation", f"{target}/_checkpoints/copy")
+    query.trigger(availableNow=True).start(target).awaitTermination()
 
 
 def rows(frame: DataFrame) -> list[list[Any]]:

@@ -66,6 +66,13 @@ def test_what_two_executors_write_and_append_is_what_others_read(orders: Path) -
     assert log_files(copy) == [f"{version:020}.json" for version in (0, 1)]
 
 
+@pytest.mark.usefixtures("found")
+def test_a_stream_on_two_executors_copies_each_row_once(orders: Path) -> None:
+    copy = orders.parent / "copy_by_stream"
+    assert _rows(copy) == _rows(orders)
+    assert log_files(copy) == [f"{version:020}.json" for version in (0, 1, 2)]
+
+
 def _rows(path: Path) -> list[dict[str, Any]]:
     return sorted(read_elsewhere(path).to_pylist(), key=lambda row: row["id"])
 
