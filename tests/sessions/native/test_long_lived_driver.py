@@ -263,6 +263,7 @@ def test_two_thousand_joins_and_five_hundred_operations_leave_nothing(
     for _ in range(6):
         for work in operations.mixed():
             work()
+    operations.vacuum()
     for _ in range(100):
         operations.join()
     before = counted(spark)
