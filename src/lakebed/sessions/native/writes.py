@@ -18,7 +18,7 @@ from lakebed.sessions.save import save
 from lakebed.sessions.write_request import WriteRequest
 from lakebed.settings.setting_table import AUTO_MERGE, CASTS_BY_NAME
 from lakebed.spark.columns.sql_expressions import check_expression
-from lakebed.spark.internals.classic_columns import column_sql, is_always_true
+from lakebed.spark.internals.classic_columns import folded_sql, is_always_true
 from lakebed.spark.read.command_reads import CommandReads
 from lakebed.spark.session.session_settings import all_settings
 from lakebed.spark.stores.location import open_location
@@ -173,7 +173,7 @@ def _as_stored(asked: Question, frame: DataFrame, request: WriteRequest) -> Data
 def _replace(asked: Question, frame: DataFrame, request: WriteRequest, condition: Column) -> None:
     """Rows that meet a condition go, and these come."""
     settings = all_settings(asked.session)
-    request.set("replaceWhere", column_sql(asked.session, condition))
+    request.set("replaceWhere", folded_sql(asked.session, condition))
     request.set("partitionOverwriteMode", None)
     write = FrameWrite(
         frame,

@@ -62,6 +62,12 @@ def column_sql(session: SparkSession, column: Column) -> str:
     return str(session._jsparkSession.expression(column._jc).sql())
 
 
+def folded_sql(session: SparkSession, column: Column) -> str:
+    """The same, with the values of literals that Spark has cast instead of the casts."""
+    tree = session._jsparkSession.expression(column._jc)
+    return str(compiled(session, TEXTS).sql(tree))
+
+
 def column_text(session: SparkSession, column: Column) -> str | None:
     """The column as Spark prints it, without the numbers that it gives to columns; None for one
     that names functions, which are looked up when a query is analyzed."""

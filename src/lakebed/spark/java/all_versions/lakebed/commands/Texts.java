@@ -25,6 +25,11 @@ public class Texts extends AbstractPartialFunction {
     return hasNames(expression) ? null : ((Expression) expression.transformUp(this)).toString();
   }
 
+  /** As SQL, with the values of literals that Spark has cast. */
+  public String sql(Expression expression) {
+    return ((Expression) expression.transformUp(new Folded())).sql();
+  }
+
   private static boolean hasNames(Expression expression) {
     if (expression instanceof UnresolvedFunction) {
       return true;
@@ -75,6 +80,16 @@ public class Texts extends AbstractPartialFunction {
     } catch (RuntimeException error) {
       // The statement itself will say that the value cannot be converted.
       return cast;
+    }
+  }
+
+  private static class Folded extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object found) {
+      return isCastOfLiteral(found);
+    }
+
+    public Object applyOrElse(Object found, Function1 otherwise) {
+      return isCastOfLiteral(found) ? folded((Cast) found) : otherwise.apply(found);
     }
   }
 }
