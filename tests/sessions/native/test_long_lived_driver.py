@@ -263,6 +263,9 @@ def test_two_thousand_joins_and_five_hundred_operations_leave_nothing(
     for _ in range(6):
         for work in operations.mixed():
             work()
+    for _ in range(side._MOST):
+        # As many sessions are remembered; each stream has one of its own.
+        operations.stream()
     operations.vacuum()
     for _ in range(100):
         operations.join()
