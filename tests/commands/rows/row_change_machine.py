@@ -300,8 +300,8 @@ class Sequences(RuleBasedStateMachine):
     def check(self, step: Step, is_commit: bool | None = None) -> None:
         before = dict(self.rows)
         if is_commit is None:
-            is_write = step.operation == "WRITE"
-            is_commit = is_write or bool(step.changes) or bool(step.inserted)
+            # What changes nothing is no version, but for the one that creates the table.
+            is_commit = not self.past or bool(step.changes) or bool(step.inserted)
         if is_commit:
             self.operations.append(step.operation)
             self.feeds.append(step.feed(before))
