@@ -112,7 +112,7 @@ except AnalysisException:
 # Two writers
 try:
     raise ConcurrentAppendException("another commit came first")
-except DeltaConcurrentModificationException as error:
+except (ConcurrentAppendException, DeltaConcurrentModificationException) as error:
     print("conflict", type(error).__name__)
 
 spark.stop()
