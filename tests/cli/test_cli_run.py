@@ -35,7 +35,7 @@ people [Row(name='Ada', year=1815)]
 missing TableNotFoundError
 enforced True
 no such column
-conflict ConcurrentAppendError
+conflict ConcurrentAppendException
 done
 """
 
