@@ -54,7 +54,7 @@ def test_only_chosen_partitions_are_put_in_order(tmp_path: Path) -> None:
     done = table.optimize("part = 1")
     assert done.table.files("part = 1").num_rows == 1
     assert done.table.files("part = 0").num_rows > 1
-    with pytest.raises(InvalidArgumentError, match="non-partition column .id."):
+    with pytest.raises(InvalidArgumentError, match="non-partition column"):
         table.optimize("id = 1")
 
 
