@@ -5,14 +5,13 @@ Those that change rows are in `row_commands`.
 
 from __future__ import annotations
 
-import types
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import orjson
-from little_spark import Frame, LittlePlane, functions
-from model import Changes, Command, Facts, arrow, counted
+from little_spark import LittlePlane, functions
+from model import Changes, Command, Facts, Row, arrow, counted
 from row_commands import SESSION, delete, merge, optimize, update
 from simulated_store import CLONE, URL
 from substitutes import Patch
@@ -23,13 +22,16 @@ from lakebed.commands.rows import frame_updates
 from lakebed.errors import TableNotFoundError
 from lakebed.log.change_feed.change_range import ChangeRange
 from lakebed.log.change_feed.changes import read_changes
+from lakebed.log.listing.commit_times import to_millis
 from lakebed.log.maintenance.cleanup import clean_up
 from lakebed.log.table_log import TableLog
-from lakebed.sessions.native import streams
 from lakebed.spark.plane_selection import plane_for
 from lakebed.spark.read.command_reads import CommandReads
 from lakebed.spark.session.session_kind import functions_of
 from lakebed.storage import Store
+from lakebed.streaming.batch_frames import batch_frame
+from lakebed.streaming.source.stream_options import StreamOptions
+from lakebed.streaming.source.table_stream import TableStream
 from lakebed.tables.standalone import convert
 from lakebed.tables.table import Table
 from testkit.tables.compactions import compact
@@ -181,24 +183,32 @@ def read_changes_since(command: Command, facts: Facts) -> None:
 
 
 def stream(_: Command, facts: Facts) -> None:
-    """A stream from its first batch to the next one, by what answers Spark's questions."""
-    request: dict[str, Any] = {"path": URL, "most": None, "start": None}
+    """A stream from its first batch to the next one, as Spark would ask for them."""
+    snapshot = lakebed.open(URL).snapshot
+    source = TableStream(snapshot, StreamOptions.of({}, to_millis))
 
-    def ask() -> tuple[Any, str]:
-        request["end"] = streams.latest_offset(
-            types.SimpleNamespace(session=SESSION, path=URL, request=request)
-        )  # type: ignore[arg-type]
-        asked = types.SimpleNamespace(session=SESSION, path=URL, request=request)
-        return streams.batch(asked), request["end"]  # type: ignore[arg-type]
+    def next_batch(start: str | None) -> tuple[str, Counter[Row]]:
+        end = source.latest_offset(start, None)
+        assert end is not None
+        batch = source.batch(start, end)
+        source.check_files(batch)
+        frame: Any = batch_frame(LittlePlane(SESSION, snapshot.store), snapshot.store, batch)  # type: ignore[arg-type]
+        return end, counted(frame.toArrow())
 
-    frame, start = ask()
-    first = orjson.loads(start)["version"]
-    facts.read.append((first, counted(frame.toArrow())))
-    request["start"] = start
-    frame, end = ask()
-    last = orjson.loads(end)["version"]
+    start, rows = next_batch(None)
+    first = _last_version(start)
+    facts.read.append((first, rows))
+    end, rows = next_batch(start)
+    last = _last_version(end)
     if last > first:
-        facts.streamed.append((range(first + 1, last + 1), counted(frame.toArrow())))
+        facts.streamed.append((range(first + 1, last + 1), rows))
+
+
+def _last_version(offset: str) -> int:
+    """Without a limit a batch ends before the first file of the version that comes next."""
+    found = orjson.loads(offset)
+    assert found["index"] == -1
+    return int(found["reservoirVersion"]) - 1
 
 
 def _remember(table: Table, facts: Facts) -> None:
@@ -238,10 +248,8 @@ SUBSTITUTES = {
 """Of what Lakebed's modules import from its rooms for Spark."""
 
 
-def patches(opened: Callable[[str], Store]) -> list[Patch]:
+def patches(_: Callable[[str], Store]) -> list[Patch]:
     return [
-        (streams, "open_location", lambda _session, url, _options: (opened(url), url)),
-        (streams, "DataFrame", Frame),
         # As with a JVM, so that UPDATE may do both of its scans in one.
         (frame_updates, "is_connect", lambda _: False),
         (CommandReads, "pinned", lambda _, frame, **__: frame),

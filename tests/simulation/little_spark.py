@@ -141,6 +141,9 @@ class Frame:
 
         return Frame(self.sparkSession, self.fields if how == "left_anti" else names, rows)
 
+    def union(self, other: Frame) -> Frame:
+        return self.unionAll(other)
+
     def unionAll(self, other: Frame) -> Frame:
         assert len(self.fields) == len(other.fields)
         return self._with(lambda: [*self.rows(), *other.rows()])

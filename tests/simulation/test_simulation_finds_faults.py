@@ -23,8 +23,8 @@ from lakebed.iceberg.version_changes import changes_since
 from lakebed.log.change_feed import change_files
 from lakebed.log.maintenance import checkpoint_content, checkpoint_hook, cleanup
 from lakebed.log.table_log import TableLog
-from lakebed.sessions.native import streams
 from lakebed.spec.actions import Add
+from lakebed.streaming.source import commit_files
 from lakebed.transaction import Transaction, commit
 from lakebed.transaction.winner import Winner
 
@@ -128,16 +128,11 @@ def clone_is_of_another_version(patch: Patch) -> None:
 
 def stream_repeats_what_is_rewritten(patch: Patch) -> None:
     """Files of OPTIMIZE are taken for appended ones."""
-    appended = streams._appended
-
-    def all_files(log: Any, snapshot: Any, start: int) -> dict[int, list[str]]:
-        found = appended(log, snapshot, start)
-        for version in found:
-            actions = log.commit_actions(version)
-            found[version] = [each.path for each in actions if isinstance(each, Add)]
-        return found
-
-    patch.setattr(streams, "_appended", all_files)
+    patch.setattr(
+        commit_files,
+        "_added",
+        lambda commit: (each for each in commit.actions if isinstance(each, Add)),
+    )
 
 
 def iceberg_is_without_missed_commits(patch: Patch) -> None:
