@@ -20,7 +20,6 @@ ALTER TABLE t UNSET TBLPROPERTIES ('owner.team');
 ALTER TABLE t UNSET TBLPROPERTIES IF EXISTS ('owner.team');
 
 ALTER TABLE t UNSET TBLPROPERTIES ('owner.team');
--- error: TABLE_PROPERTY no property owner.team
 
 SHOW TBLPROPERTIES t (owner.team);
 -- | owner.team | Table spark_catalog.corpus_alter.t does not have property: owner.team

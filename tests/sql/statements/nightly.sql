@@ -52,8 +52,8 @@ SELECT count(*) FROM stock VERSION AS OF 2;
 -- | 3
 
 DESCRIBE HISTORY stock LIMIT 2;
--- | 3 | * | NULL | NULL | RESTORE | * | NULL | NULL | NULL | 2 | Serializable | false | * | NULL | * | NULL
--- | 2 | * | NULL | NULL | WRITE | * | NULL | NULL | NULL | 1 | * | * | * | NULL | * | NULL
+-- | 3 | * | NULL | NULL | RESTORE | * | NULL | NULL | NULL | 2 | Serializable | false | * | NULL | *
+-- | 2 | * | NULL | NULL | WRITE | * | NULL | NULL | NULL | 1 | * | * | * | NULL | *
 
 -- DROP of a managed table deletes the files, of an external one it keeps them.
 

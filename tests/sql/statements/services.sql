@@ -7,8 +7,8 @@ INSERT INTO events VALUES (1, 'mon'), (2, 'tue');
 INSERT INTO events VALUES (3, 'mon'), (4, 'tue');
 
 DESCRIBE HISTORY events LIMIT 1;
--- columns: version, timestamp, userId, userName, operation, operationParameters, job, notebook, clusterId, readVersion, isolationLevel, isBlindAppend, operationMetrics, userMetadata, engineInfo, readable
--- | 2 | * | NULL | NULL | WRITE | * | NULL | NULL | NULL | 1 | * | true | * | NULL | * | NULL
+-- columns: version, timestamp, userId, userName, operation, operationParameters, job, notebook, clusterId, readVersion, isolationLevel, isBlindAppend, operationMetrics, userMetadata, engineInfo
+-- | 2 | * | NULL | NULL | WRITE | * | NULL | NULL | NULL | 1 | * | true | * | NULL | *
 
 OPTIMIZE events WHERE day = 'mon';
 -- columns: path, metrics

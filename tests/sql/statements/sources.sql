@@ -157,7 +157,7 @@ ALTER TABLE p ALTER COLUMN id SYNC IDENTITY;
 -- error: SCHEMA no identity column
 
 ALTER TABLE p SET LOCATION '${folder}/elsewhere';
--- error: INVALID_ARGUMENT managed table
+-- error: TABLE_NOT_FOUND is not a Delta table
 
 CREATE TABLE one (id INT) USING delta LOCATION '${folder}/one';
 CREATE TABLE two USING delta OPTIONS (path '${folder}/two') AS SELECT 2 AS id;

@@ -3,6 +3,7 @@ package lakebed.errors;
 import java.util.Map;
 import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.trees.Origin;
 import scala.Option;
 
 /** An error of Lakebed that PySpark shows as AnalysisException. */
@@ -25,6 +26,11 @@ class AnalysisError extends AnalysisException implements DetailedError {
 
   public String getCode() {
     return details.getCode();
+  }
+
+  /** A copy with the position would be of Spark's own class, which does not know the condition. */
+  public AnalysisException withPosition(Origin origin) {
+    return this;
   }
 
   public String getSqlState() {
