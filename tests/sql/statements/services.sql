@@ -130,7 +130,7 @@ CONVERT TO DELTA orc.`${folder}/plain files`;
 DESCRIBE DETAIL delta.`${folder}/plain files`;
 
 DESCRIBE HISTORY '${folder}/plain files';
--- | 0 | * | NULL | NULL | CONVERT | * | NULL | NULL | NULL | NULL | * | * | * | NULL | * | NULL
+-- | 0 | * | NULL | NULL | CONVERT | * | NULL | NULL | NULL | NULL | * | * | * | NULL | *
 
 DESCRIBE TABLE EXTENDED events;
 
