@@ -145,7 +145,7 @@ def test_a_path_without_a_table_is_an_analysis_error_on_all_ways(
 
 def test_exceptions_of_the_jvm_have_the_same_names(sql: SparkSession) -> None:
     """As programs in Scala and clients of Spark Connect see them."""
-    errors = getattr(sql.sparkContext._jvm, PACKAGE).Errors
+    errors = getattr(sql.sparkContext._jvm, PACKAGE).errors.Errors
     told = '{"a": "b"}'
     for family, base in (
         ("analysis", "org.apache.spark.sql.AnalysisException"),

@@ -123,7 +123,7 @@ def test_a_method_that_spark_lacks_is_named_with_what_to_install(spark: SparkSes
     assert gateway is not None
     nothing = gateway.new_array(gateway.jvm.java.lang.Object, 0)
     with pytest.raises(Exception, match=r"\[UNSUPPORTED_SPARK\] Lakebed does not fit") as caught:
-        gateway.jvm.lakebed.Internals.invoke(spark._jsparkSession, "noSuchMethod", nothing)
+        gateway.jvm.lakebed.bridge.Internals.invoke(spark._jsparkSession, "noSuchMethod", nothing)
     said = str(caught.value)
     assert f"Spark {spark.version}: there is no method noSuchMethod in" in said
     assert "pip install 'lakebed[spark]'" in said

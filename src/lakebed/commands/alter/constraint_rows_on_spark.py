@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.errors import AnalysisException
 
-from lakebed.errors import InvalidArgumentError
+from lakebed.errors import InvalidArgumentError, LakebedError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.snapshot import Snapshot
 from lakebed.spark.columns.sql_expressions import table_expression
@@ -28,6 +28,9 @@ class CountOnSpark:
             holds = table_expression(frame, condition, ExpressionKind.CHECK, name, snapshot.schema)
             wrong = frame.where(~f.coalesce(holds, f.lit(False)))
             return int(wrong.count())
+        except LakebedError:
+            # It is an AnalysisException too, and says what is wrong.
+            raise
         except AnalysisException as error:
             raise InvalidArgumentError(
                 f"{condition!r} is not a condition on the columns of the table: "

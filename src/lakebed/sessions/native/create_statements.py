@@ -28,7 +28,7 @@ from lakebed.commands.create.named_tables import Place, create_named, place_for
 from lakebed.commands.target.metadata_change import AlterTarget
 from lakebed.commands.target.write_options import WriteOptions
 from lakebed.commands.write.write_frame import FrameWrite, write_frame
-from lakebed.errors import InvalidArgumentError, SchemaError, UnsupportedFeatureError
+from lakebed.errors import InvalidArgumentError, LakebedError, SchemaError, UnsupportedFeatureError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.log.table_log import TableLog
 from lakebed.sessions.native.question import Question
@@ -206,6 +206,9 @@ class _NewTable:
             try:
                 holds = table_expression(frame, text, ExpressionKind.CHECK, name, schema)
                 _ = frame.where(holds).schema
+            except LakebedError:
+                # It is an AnalysisException too, and says what is wrong.
+                raise
             except AnalysisException as error:
                 raise InvalidArgumentError(
                     f"the constraint {name} does not work: {str(error).splitlines()[0]}"

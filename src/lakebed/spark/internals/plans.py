@@ -38,7 +38,7 @@ def _is_fixed(leaf: JavaObject) -> bool:
         relation = leaf.relation()
         is_file = relation.getClass().getSimpleName() == "HadoopFsRelation"
         # Lakebed's file index is that of a pinned version.
-        return is_file and relation.location().getClass().getSimpleName() == DELTA_FILES
+        return is_file and relation.location().getClass().getName() == DELTA_FILES
     return kind in ("LocalRelation", "Range", "OneRowRelation")
 
 

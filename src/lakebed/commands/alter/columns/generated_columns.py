@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparkStruct
 
-from lakebed.errors import PredicateError, SchemaError
+from lakebed.errors import LakebedError, PredicateError, SchemaError
 from lakebed.expressions.allowed import ExpressionKind
 from lakebed.expressions.parser.tokens import Kind, tokenize
 from lakebed.spark.columns.spark_types import visible_schema
@@ -57,6 +57,9 @@ def _type_of(frame: DataFrame, field: StructField, sql: str) -> DataType:
     try:
         value = table_expression(frame, sql, ExpressionKind.GENERATED, field.name, frame.columns)
         found = frame.select(value).schema.fields[0].dataType
+    except LakebedError:
+        # It is an AnalysisException too, and says what is wrong.
+        raise
     except AnalysisException as error:
         raise SchemaError(
             f"the expression {sql!r} of the generated column {quote_name(field.name)} does not "
