@@ -112,7 +112,7 @@ def test_a_program_sees_what_python_shows_it(tmp_path: Path) -> None:
     done = run(write(tmp_path, text), "--conf", "a b", "--help", cwd=tmp_path)
     assert done.stdout.splitlines() == [
         f"__main__ {tmp_path / 'program.py'} ['program.py', '--conf', 'a b', '--help'] "
-        "neighbour 4.4.0+lakebed",
+        "neighbour 4.4.0",
         f"True {tmp_path.resolve()}",
         "end neighbour",
     ]

@@ -128,9 +128,16 @@ def test_methods_have_the_arguments_of_delta_spark(owner: type, name: str) -> No
 
 def test_vacuum_has_the_arguments_of_delta_spark_and_more() -> None:
     parameters = list(inspect.signature(DeltaTable.vacuum).parameters)
-    assert parameters[1:] == ["retentionHours", "dryRun", "mode", "inventory", "enforceRetention"]
+    assert parameters[1:] == [
+        "retentionHours",
+        "dryRun",
+        "mode",
+        "inventory",
+        "enforceRetention",
+        "streams",
+    ]
     forecast = list(inspect.signature(DeltaTable.vacuumForecast).parameters)
-    assert forecast[1:] == ["retentionHours", "mode", "inventory"]
+    assert forecast[1:] == ["retentionHours", "mode", "inventory", "streams"]
 
 
 @pytest.mark.parametrize("owner", SIGNATURES)
@@ -179,7 +186,7 @@ def test_the_setting_for_the_plane_counts_when_a_method_is_called(
     table.delete()
     with settings(spark, {"spark.lakebed.dataPlane": "workers"}):
         table.delete()
-    planes = [type(target.plane).__name__ for target, _ in told.calls]
+    planes = [type(target.plane).__name__ for target, *_ in told.calls]
     assert planes == ["NativePlane", "WorkersPlane"]
 
 
@@ -319,7 +326,7 @@ def test_commands_get_the_alias_and_what_the_user_wrote(table: DeltaTable, told:
     condition = col("t.id") == 1
     table.alias("t").delete(condition)
     table.update(set={"a.b": "1", "`x`": condition})
-    (target, deleted), (plain, none, values) = told.calls
+    (target, deleted, _), (plain, none, values) = told.calls
     assert target.alias == "t"
     assert deleted is condition
     assert (plain.alias, none, list(values)) == (None, None, ["a.b", "`x`"])

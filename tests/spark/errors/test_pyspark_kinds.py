@@ -41,7 +41,8 @@ def _kinds() -> list[type[LakebedError]]:
 def test_every_error_is_a_pyspark_exception_and_of_its_own_class() -> None:
     assert len(_kinds()) > 40
     for kind in _kinds():
-        error = kind("what happened", hint="what to do")
+        given = {"version": 1} if kind is errors.SourceChangedError else {}
+        error = kind("what happened", hint="what to do", **given)
         assert isinstance(error, kind)
         assert isinstance(error, PySparkException)
         assert type(error).__name__ == kind.__name__

@@ -48,7 +48,7 @@ def test_conditions_may_be_on_ids(tracked: SparkSession) -> None:
 
 def test_one_query_may_read_the_table_with_ids_and_without(tracked: SparkSession) -> None:
     found = tracked.sql(
-        "SELECT one.id, two._metadata.row_id FROM tracked one JOIN tracked two USING (id)"
+        "SELECT one.id, two._metadata.row_id FROM tracked one JOIN tracked two ON one.id = two.id"
     )
     assert sorted(tuple(row) for row in found.collect()) == [(1, 0), (2, 1), (3, 2), (4, 3)]
 
