@@ -81,12 +81,12 @@ class FrameRows:
         drawn = generated_identity_columns(self.schema, layout.schema)
         numbering = self.plane.num_partitions(self.frame, layout) if drawn else None
         ready = prepare_frame(self.frame, self.schema, layout, numbering=numbering, condition=rule)
-        rows = ready if drawn else self._balanced(ready, layout)
+        rows, rebalanced = (ready, False) if drawn else self._balanced(ready, layout)
         settings = replace(
             self._settings(layout),
             fixed_partitions=numbering is not None,
             # Without it a shuffle of a few rows ends in hundreds of files.
-            adaptive=rows is not ready,
+            adaptive=rebalanced,
         )
         return self._written(self.plane.write_files(rows, layout, settings), layout, drawn)
 
@@ -104,18 +104,22 @@ class FrameRows:
 
         return local_rows(self.frame, self.schema, MOST_LOCAL_ROWS)
 
-    def _balanced(self, rows: DataFrame, layout: FileLayout) -> DataFrame:
-        """Clustering on write, or optimized writes: rows of one partition in few good files."""
+    def _balanced(self, rows: DataFrame, layout: FileLayout) -> tuple[DataFrame, bool]:
+        """Clustering on write, or optimized writes: rows of one partition in few good files.
+
+        Also whether Spark is to decide on the number of files.
+        """
         if self.arrange is not None:
             arranged = self.arrange(self.frame, rows, layout)
             if arranged is not None:
-                return arranged
+                return arranged, False
         asked = layout.properties.optimize_write
         wanted = bool(asked) if self.optimize is None else self.optimize
         if not wanted:
-            return rows
+            return rows, False
         f = functions_of(self.frame)
-        return rows.hint("rebalance", *[f.col(quote(name)) for name in layout.partition_columns])
+        columns = [f.col(quote(name)) for name in layout.partition_columns]
+        return rows.hint("rebalance", *columns), True
 
     def _written(
         self, adds: Sequence[Add], layout: FileLayout, drawn: Sequence[str]
