@@ -46,7 +46,8 @@ def test_a_folder_can_be_read_in_sql_and_follows_the_table(spark: SparkSession, 
     frame = spark.sql(f"SELECT * FROM delta.`{path}/s=x%2Fy`")
     assert ids(frame) == [2]
     spark.sql(f"INSERT INTO delta.`{path}` VALUES (9, 'x/y', 5)")
-    assert ids(frame) == [2, 9]
+    # Another query: Spark plans each DataFrame once.
+    assert ids(frame.select("*")) == [2, 9]
 
 
 def test_a_folder_of_no_partition_column_is_refused(spark: SparkSession, path: str) -> None:

@@ -49,6 +49,8 @@ def delta_location(session: SparkSession, identifier: str) -> str:
 
 def find_table(session: SparkSession, identifier: str) -> TableEntry | None:
     """What the session's catalog has under a name; an error if it belongs to another catalog."""
+    if path_in(identifier) is not None:
+        return None
     parts = parts_in(identifier)
     found = find(session, parts)
     if found is None:
