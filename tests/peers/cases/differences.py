@@ -24,6 +24,31 @@ _GAPS = {
         "CREATE TABLE without columns is refused",
         "create: no columns",
     ),
+    **_listed(
+        gap,
+        "operation parameters metrics",
+        "TRUNCATE TABLE is recorded as DELETE",
+        "deletion vectors: truncate",
+        "names mapped: truncate",
+    ),
+    **_listed(
+        gap,
+        "result",
+        "OPTIMIZE of a clustered table tells of deletion vectors where there are none",
+        "optimize result of clusters: first",
+    ),
+    **_listed(
+        gap,
+        "protocol parameters",
+        "a shallow clone of a Parquet table has another writer version and source version",
+        "clone of Parquet by name: shallow",
+    ),
+    **_listed(
+        gap,
+        "blind metrics",
+        "writeTo(...).createOrReplace() of a new table says that it is a blind append",
+        "new by a call: writeTo createOrReplace",
+    ),
 }
 
 _ON_PURPOSE = {
